@@ -1,0 +1,54 @@
+# Every target sets itself up on a machine that has only Python 3.11+ with pip.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+UV := $(shell command -v uv 2>/dev/null || echo .make/uv/bin/uv)
+RUN := $(UV) run --frozen --quiet
+export MLFLOW_DISABLE_TELEMETRY := true
+export DO_NOT_TRACK := true
+export RAY_USAGE_STATS_ENABLED := 0
+
+CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
+JOBS ?= 12
+
+.PHONY: help setup repro test lint bench ui lab-data clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+.make/uv/bin/uv:
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .make/uv 'uv==$(UV_VERSION)'
+
+.make/setup: pyproject.toml uv.lock | $(filter .make/uv/bin/uv,$(UV))
+	$(UV) sync --frozen --quiet
+	@mkdir -p .make && touch $@
+
+setup: .make/setup ## make .venv with everything that uv.lock pins
+
+repro: .make/setup ## raw kernel logs in, verified classifier and report out
+	@$(RUN) dvc repro
+	@$(RUN) cczoo report --where
+
+test: .make/setup ## all tests
+	$(RUN) pytest -n 2 --dist loadgroup tests
+
+lint: .make/setup ## ruff, mypy --strict, import-linter
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(RUN) lint-imports
+
+bench: .make/setup ## every benchmark beside its peers, one after the other
+	@set -e; for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b; done
+
+ui: .make/setup ## open the MLflow interface on the tracked runs
+	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}
+
+lab-data: .make/setup ## collect the campaigns of data/raw again (root; resumes; hours)
+	@set -e; for c in $(CAMPAIGNS); do \
+	  $(RUN) cczoo lab collect data/scenarios/$$c.yaml --out data/raw/$$c --jobs $(JOBS); done
+
+clean: ## remove what repro and test have made (not data/raw, not mlruns)
+	rm -rf data/interim data/processed reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

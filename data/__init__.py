@@ -1,0 +1,1 @@
+"""Events: where they come from, how they are read and what they mean."""

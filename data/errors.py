@@ -1,0 +1,36 @@
+"""The one exception that stands for a user's mistake."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Wrong input from the user: what is wrong, where, and what to do next.
+
+    The command line prints the message alone and exits with status 2.
+    """
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """Error for a name that a registry doesn't hold, with the nearest correct one.
+
+    Parameters
+    ----------
+    kind : str
+        What was looked for, for the message ("model", "target").
+    name : str
+        The name as the user gave it.
+    known : iterable of str
+        The registry's names.
+
+    Returns
+    -------
+    UserError
+        To be raised by the caller.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+    return UserError(f"unknown {kind} {name!r}: {hint}")

@@ -1,0 +1,1 @@
+"""The kernel lab: labelled Linux MPTCP connections over emulated paths."""

@@ -1,0 +1,87 @@
+"""What a parsed log is: events, connections, quarantine. Columns, types and units.
+
+An *ingested directory* holds::
+
+    events/part-*.parquet    all events of one connection lie in one part
+    connections.parquet      one row per connection
+    quarantine.parquet       lines that could not be understood, and why
+    ingest.json              the counts
+
+Every value is an integer in a base unit (microseconds, bytes, segments, bits per second), so
+that nothing is rounded on the way from the kernel.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+EVENTS = pa.schema(
+    [
+        ("connection", pa.dictionary(pa.int32(), pa.string())),
+        ("subflow", pa.int16()),
+        ("time_us", pa.int64()),
+        ("variable", pa.dictionary(pa.int8(), pa.string())),
+        ("value", pa.int64()),
+    ]
+)
+"""One row per observed value of a state variable. ``time_us`` is the log's own clock."""
+
+VARIABLES = {
+    "rtt_us": "raw round-trip time of one ACK, at the time of that ACK (us)",
+    "srtt_us": "smoothed round-trip time, where the log has no raw one (us)",
+    "ca_state": "congestion state entered: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss",
+    "ack": "highest acknowledged byte since the subflow's first event (bytes, unwrapped)",
+    "snd_cwnd": "congestion window (segments)",
+    "retransmit": "a segment was sent again (segments, counted per event)",
+    "throughput_bps": "rate over the log's own interval (bit/s)",
+    "capacity_bps": "capacity of a link from this time on (bit/s)",
+}
+"""Names of ``variable`` and their units; a new variable is one line here."""
+
+SUBFLOWS = pa.list_(
+    pa.struct(
+        [
+            ("subflow", pa.int16()),
+            ("sport", pa.int32()),
+            ("dport", pa.int32()),
+            ("min_rtt_us", pa.int64()),
+            ("rtt_kind", pa.string()),
+            ("events", pa.int64()),
+        ]
+    )
+)
+"""Per subflow: ports (-1 unknown), smallest RTT (-1 none) and ``rtt_kind`` raw, srtt or none."""
+
+CONNECTIONS = pa.schema(
+    [
+        ("connection", pa.string()),
+        ("source", pa.string()),
+        ("format", pa.string()),
+        ("token", pa.string()),
+        ("label", pa.string()),
+        ("dataset", pa.string()),
+        ("kernel", pa.string()),
+        ("cc", pa.string()),
+        ("start_us", pa.int64()),
+        ("end_us", pa.int64()),
+        ("subflows", SUBFLOWS),
+    ]
+)
+"""Fixed columns (null where unknown); further columns of the labels file follow, as strings."""
+
+QUARANTINE = pa.schema(
+    [
+        ("source", pa.string()),
+        ("line", pa.int64()),
+        ("byte_offset", pa.int64()),
+        ("reason", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+"""``line`` counts from 1, ``byte_offset`` from 0 in the decompressed file; text is cut at 200."""
+
+LABELS = ("SB", "NSB")
+"""Shared bottleneck and non-shared bottleneck."""
+
+CONGESTED_STATES = (3, 4)
+"""Recovery and Loss: smartsbd.txt section 3.1 calls these two congested."""

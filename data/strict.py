@@ -1,0 +1,86 @@
+"""Frozen settings that refuse unknown keys by naming the nearest correct one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from data.errors import UserError
+
+
+class Strict(BaseModel):
+    """Base of every settings model: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def parse(cls, tree: Mapping[str, Any], where: str) -> Self:
+        """Validate a plain tree.
+
+        Parameters
+        ----------
+        tree : mapping
+            As read from YAML or JSON.
+        where : str
+            The file's name, for the message.
+
+        Returns
+        -------
+        Self
+            The validated settings.
+
+        Raises
+        ------
+        UserError
+            One line per mistake: the key's full path and what is wrong with it.
+        """
+        try:
+            return cls.model_validate(tree)
+        except ValidationError as error:
+            lines = [_explain(cls, item) for item in error.errors()]
+            raise UserError(f"{where}: " + "; ".join(lines)) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read and validate a YAML file.
+
+        Raises
+        ------
+        UserError
+            When the file is missing, isn't YAML or doesn't validate.
+        """
+        try:
+            tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}: give a readable YAML file") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+        if not isinstance(tree, Mapping):
+            raise UserError(f"{path}: a mapping of settings was expected at the top")
+        return cls.parse(tree, str(path))
+
+
+def _explain(model: type[BaseModel], item: Any) -> str:
+    location = [str(part) for part in item["loc"]]
+    path = ".".join(location)
+    if item["type"] != "extra_forbidden":
+        return f"{path}: {item['msg'].lower()}"
+    near = difflib.get_close_matches(location[-1], sorted(_keys(model)), n=1)
+    hint = f", did you mean {near[0]!r}?" if near else ""
+    return f"{path}: unknown key{hint}"
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    """All key names of a model and of the models nested in it."""
+    keys: set[str] = set()
+    for name, field in model.model_fields.items():
+        keys.add(name)
+        for part in (field.annotation, *getattr(field.annotation, "__args__", ())):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                keys |= _keys(part)
+    return keys

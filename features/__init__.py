@@ -1,0 +1,1 @@
+"""Events to observations: one definition of each feature."""

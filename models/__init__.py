@@ -1,0 +1,1 @@
+"""Observations to decisions: estimators, their training and their evaluation."""

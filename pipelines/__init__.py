@@ -1,0 +1,1 @@
+"""The command line and the DVC stages: one file runs one stage."""

@@ -1,0 +1,86 @@
+"""The ``cczoo`` command: a dict of subcommands, each imported only when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from data.errors import UserError, unknown_name
+
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "lab": ("pipelines.lab", "collect labelled MPTCP kernel logs over emulated paths (root)"),
+    "ingest": ("pipelines.ingest", "read kernel logs and traces into Parquet tables"),
+    "features": ("pipelines.featurize", "compute features from ingested logs"),
+    "train": ("pipelines.train", "train, compare and track classifiers"),
+    "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
+    "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
+    "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
+    "zoo": ("pipelines.zoo", "list and show the models kept in the repository"),
+    "report": ("pipelines.report", "write the offline HTML report"),
+}
+"""name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; ``sys.argv`` by default.
+
+    Returns
+    -------
+    int
+        0 done, 1 the work failed, 2 the user's input is wrong.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    logging.basicConfig(
+        level=os.environ.get("CCZOO_LOG", "INFO").upper(),
+        format="%(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        _print_overview()
+        return 0 if arguments else 2
+    name, rest = arguments[0], arguments[1:]
+    try:
+        if name not in SUBCOMMANDS:
+            raise unknown_name("subcommand", name, SUBCOMMANDS)
+        module_name, help_line = SUBCOMMANDS[name]
+        module = importlib.import_module(module_name)
+        parser = argparse.ArgumentParser(
+            prog=f"cczoo {name}",
+            description=module.__doc__,
+            epilog=getattr(module, "EXAMPLE", help_line),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(parser)
+        code: int = module.run(parser.parse_args(rest))
+    except UserError as error:
+        print(f"cczoo {name}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print(f"cczoo {name}: interrupted; run it again to go on", file=sys.stderr)
+        return 1
+    return code
+
+
+def _print_overview() -> None:
+    width = max(map(len, SUBCOMMANDS))
+    print("usage: cczoo SUBCOMMAND ... (each has --help with an example)\n")
+    for name, (_, help_line) in SUBCOMMANDS.items():
+        print(f"  {name:<{width}}  {help_line}")
+    print("\nexample: cczoo ingest data/raw --out data/interim --json")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

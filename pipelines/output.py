@@ -1,0 +1,53 @@
+"""How commands speak: JSON alone on stdout, progress on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to stdout, and nothing else."""
+    json.dump(value, sys.stdout, indent=2, sort_keys=False, allow_nan=False, default=str)
+    sys.stdout.write("\n")
+
+
+def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+    """Iterate with a progress bar on a terminal, with a line every ten seconds elsewhere.
+
+    Parameters
+    ----------
+    items : iterable
+        What to iterate over.
+    what : str
+        What is being done, for the bar's label.
+    total : int, optional
+        Number of items; taken from ``len(items)`` where it has one.
+
+    Yields
+    ------
+    T
+        The items. Everything is written to stderr.
+    """
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import track
+
+        yield from track(items, description=what, total=total, console=Console(stderr=True))
+        return
+    start = last = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        yield item
+        now = time.monotonic()
+        if now - last >= 10:
+            last = now
+            of = f"/{total}" if total else ""
+            left = f", {(now - start) / done * (total - done):.0f} s left" if total else ""
+            print(f"{what}: {done}{of}{left}", file=sys.stderr)
