@@ -1,0 +1,39 @@
+"""Settings refuse what they don't know and say what was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.strict import Strict
+
+
+class Inner(Strict):
+    max_depth: int = 10
+
+
+class Outer(Strict):
+    tree: Inner = Inner()
+
+
+def test_unknown_key_names_path_and_nearest() -> None:
+    with pytest.raises(UserError, match=r"x\.yaml: tree\.max_dept: .*did you mean 'max_depth'"):
+        Outer.parse({"tree": {"max_dept": 3}}, "x.yaml")
+
+
+def test_wrong_type_names_the_key() -> None:
+    with pytest.raises(UserError, match=r"tree\.max_depth"):
+        Outer.parse({"tree": {"max_depth": "deep"}}, "x.yaml")
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "\x00"])
+def test_unreadable_file_is_a_users_mistake(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=r"p\.yaml"):
+        Outer.load(file)
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Outer().tree = Inner()
