@@ -1,0 +1,113 @@
+"""Compiles the lab's native programs when they are missing or older than their sources."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+from pathlib import Path
+
+from data.errors import UserError
+
+NATIVE = Path(__file__).resolve().parent / "native"
+BUILD = NATIVE / "build"
+BTF = Path("/sys/kernel/btf/vmlinux")
+
+# What each program is built into; the Makefile has the same names.
+TARGETS = {
+    "klink": BUILD / "klink",
+    "probe": BUILD / "probe",
+    "lia": BUILD / "lia.bpf.o",
+}
+
+# Command or header, and the Debian package that has it.
+REQUIREMENTS = {
+    "cc": "gcc",
+    "make": "make",
+    "clang-14": "clang-14",
+    "bpftool": "bpftool",
+    "/usr/include/bpf/bpf_helpers.h": "libbpf-dev",
+    "/usr/include/libelf.h": "libelf-dev",
+    "/usr/include/zlib.h": "zlib1g-dev",
+    "/usr/include/linux/types.h": "linux-libc-dev",
+}
+
+
+def missing_requirements() -> dict[str, str]:
+    """What compiling needs and this machine lacks.
+
+    Returns
+    -------
+    dict of str to str
+        Command or header file, to the Debian package that has it; empty when all is there.
+    """
+    return {
+        what: package
+        for what, package in REQUIREMENTS.items()
+        if not (Path(what).exists() if what.startswith("/") else shutil.which(what))
+    }
+
+
+def _stale() -> bool:
+    sources = [path for path in NATIVE.iterdir() if path.is_file() and path.name != "README.md"]
+    newest_source = max(path.stat().st_mtime for path in sources)
+    return any(
+        not target.exists() or target.stat().st_mtime < newest_source for target in TARGETS.values()
+    )
+
+
+def _check_requirements() -> None:
+    missing = missing_requirements()
+    if missing:
+        packages = " ".join(dict.fromkeys(missing.values()))
+        raise UserError(
+            f"cannot compile the lab's programs: {', '.join(missing)} not found; "
+            f"run: apt-get install -y {packages}"
+        )
+    if not BTF.exists():
+        raise UserError(
+            f"cannot compile the lab's programs: {BTF} not found; "
+            "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y"
+        )
+
+
+def build(force: bool = False) -> dict[str, Path]:
+    """Compile what is missing or older than its sources.
+
+    Callers at the same time wait for one another (a lock file), and only the first compiles.
+
+    Parameters
+    ----------
+    force : bool
+        Compile everything anew.
+
+    Returns
+    -------
+    dict of str to pathlib.Path
+        ``{"klink": program, "probe": program, "lia": BPF object}``.
+
+    Raises
+    ------
+    UserError
+        Where a compiler or header is missing (with the apt line that mends it), the kernel has no
+        BTF, or a source doesn't compile.
+    """
+    if not force and not _stale():
+        return dict(TARGETS)
+    _check_requirements()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if force or _stale():
+            command = ["make", "-C", str(NATIVE)] + (["--always-make"] if force else [])
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+                raise UserError(
+                    f"compiling the lab's programs failed: {(errors or ['?'])[0].strip()}; "
+                    f"run: make -C {NATIVE}"
+                )
+            # A target that make found up to date may still be older than another's source.
+            for target in TARGETS.values():
+                target.touch()
+    return dict(TARGETS)
