@@ -1,0 +1,331 @@
+"""One labelled connection: namespaces, link emulator, probe and traffic, then the compact log."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.lab import build, compact, coupled, topology, validate
+from data.lab.scenario import Scenario
+from data.lab.topology import Lab
+
+TRAFFIC = Path(__file__).with_name("traffic.py")
+WARMUP_S = 0.5
+# Sockets that still wait for their last ACKs would be cut off with the links (and pin the
+# struct_ops), so the emulator outlives them.
+LINGER_S = 1.0
+FIFO_PRIORITY = 10
+
+
+class LabError(RuntimeError):
+    """A part of the lab failed: the run is worth another try, not the user's mistake."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one run left: the log's path (None if it failed) and the record for campaign.jsonl."""
+
+    path: Path | None
+    valid: bool
+    reasons: tuple[str, ...]
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def cpu_times() -> tuple[int, int]:
+    """Jiffies stolen by the hypervisor, and all, since boot."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = [int(x) for x in file.readline().split()[1:9]]
+    return fields[7], sum(fields)
+
+
+def steal_share(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Share of CPU time stolen between two `cpu_times`."""
+    return (after[0] - before[0]) / max(1, after[1] - before[1])
+
+
+def _spawn(command: list[str], **options: Any) -> subprocess.Popen[str]:
+    # One process group a child, killed by the kernel when this process is gone.
+    return subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "--", *command],
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        **options,
+    )
+
+
+def _await_line(process: subprocess.Popen[str], what: str, timeout_s: float) -> str:
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if not selector.select(timeout_s):
+            raise LabError(f"{what}: no answer within {timeout_s:.0f} s")
+    line = process.stdout.readline().strip()
+    if not line:
+        assert process.stderr is not None
+        process.wait(timeout=5)
+        reason = " ".join(process.stderr.read().split())[-300:]
+        raise LabError(f"{what} ended early ({process.returncode}): {reason or 'no message'}")
+    return line
+
+
+def _stop(process: subprocess.Popen[str], timeout_s: float = 5.0) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
+        process.communicate(timeout=timeout_s)
+
+
+@contextlib.contextmanager
+def _running(command: list[str], what: str) -> Iterator[subprocess.Popen[str]]:
+    process = _spawn(command)
+    try:
+        if (line := _await_line(process, what, 10)) != "ready":
+            raise LabError(f"{what}: expected 'ready', got {line!r}")
+        yield process
+    finally:
+        _stop(process)
+
+
+def _plan(scenario: Scenario, lab: Lab, seed: int) -> str:
+    background = [
+        {**flow.model_dump(), "seed": seed * 31 + number}
+        for number, flow in enumerate(scenario.background)
+    ]
+    return json.dumps(
+        {
+            "client": lab.namespace("c"),
+            "server": lab.namespace("s"),
+            "bg": lab.namespace("b"),
+            "addresses": topology.ADDRESS,
+            "server_address": topology.ADDRESS["srv"],
+            "bg_address": topology.ADDRESS["bg"],
+            "port": topology.PORT,
+            "sysctls": topology.SYSCTLS,
+            "warmup_s": WARMUP_S if background else 0.0,
+            "mptcp": {
+                "first": scenario.first,
+                "cc": scenario.cc,
+                "duration_s": scenario.duration_s,
+            },
+            "background": background,
+        }
+    )
+
+
+def _carry(scenario: Scenario, lab: Lab, seed: int) -> dict[str, Any]:
+    """Run the traffic to its end; its last message."""
+    process = _spawn([sys.executable, "-I", "-S", str(TRAFFIC)], stdin=subprocess.PIPE)
+    try:
+        out, err = process.communicate(_plan(scenario, lab, seed), scenario.duration_s + 60)
+    except subprocess.TimeoutExpired:
+        raise LabError("traffic did not end") from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    messages = [json.loads(line) for line in out.splitlines()]
+    last: dict[str, Any] = messages[-1] if messages else {}
+    if last.get("event") != "done":
+        raise LabError(f"traffic: {last.get('reason') or ' '.join(err.split())[-300:]}")
+    last["joined_after_s"] = messages[0].get("after_s")
+    return last
+
+
+def _measure(
+    scenario: Scenario, lab: Lab, seed: int, work: Path, tools: dict[str, Path]
+) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """Emulate, probe and carry; traffic's message, the emulator's stats, stolen share."""
+    config = work / "klink.conf"
+    config.write_text(topology.emulator_config(scenario, lab, work, seed), encoding="ascii")
+    stats = work / "klink.json"
+    link = [str(tools["klink"]), str(config), "--log", str(work / "klink.log")]
+    link += ["--stats", str(stats), "--fifo", str(FIFO_PRIORITY)]
+    with _running(link, "link emulator"):
+        topology.address(lab)
+        probe = [str(tools["probe"]), "--netns", str(lab.inode("c")), "--port", str(topology.PORT)]
+        probe += ["--sender", "--out", str(work / "probe.csv")]
+        with _running(probe, "probe"):
+            before = cpu_times()
+            traffic = _carry(scenario, lab, seed)
+            steal = steal_share(before, cpu_times())
+        time.sleep(LINGER_S)
+    return traffic, json.loads(stats.read_text(encoding="utf-8")), steal
+
+
+def describe(scenario: Scenario) -> dict[str, Any]:
+    """Scenario in the few numbers that stand in labels and records."""
+    queues = {
+        path: scenario.stages[getattr(scenario.bottleneck, path)].limit_bytes
+        for path in ("wifi", "lte")
+    }
+    flows = [flow.over for flow in scenario.background]
+    return {
+        "label": scenario.label,
+        "dataset": scenario.dataset,
+        "family": scenario.family,
+        "case": scenario.case,
+        "cc": scenario.cc,
+        "duration_s": scenario.duration_s,
+        "rtt_wifi_ms": round(scenario.base_rtt_ms("wifi"), 3),
+        "rtt_lte_ms": round(scenario.base_rtt_ms("lte"), 3),
+        "rate_wifi_mbps": scenario.rate_mbps("wifi"),
+        "rate_lte_mbps": scenario.rate_mbps("lte"),
+        "queue_wifi_bytes": queues["wifi"],
+        "queue_lte_bytes": queues["lte"],
+        "cross_traffic": "+".join(sorted(set(flows))) or "none",
+        "first": scenario.first,
+    }
+
+
+def run(
+    scenario: Scenario,
+    out_dir: Path,
+    slot: int,
+    seed: int,
+    name: str | None = None,
+    keep_csv: bool = False,
+) -> RunResult:
+    """Collect one connection.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Already varied; see `Scenario.varied`.
+    out_dir : Path
+        Where ``<name>.klog.zst`` goes.
+    slot : int
+        Number of the lab on this machine; two runs at once need two slots.
+    seed : int
+        Of jitter, loss and on-off traffic.
+    name : str, optional
+        Name of the log; ``<case>-<seed>`` if not given.
+    keep_csv : bool
+        Keep the probe's CSV, the emulator's log, statistics and configuration beside it.
+
+    Returns
+    -------
+    RunResult
+        `valid` says whether the host and the bottleneck were as they should; the log is written
+        in either case, unless the lab itself failed (reason ``failed``).
+
+    Raises
+    ------
+    UserError
+        The machine lacks what the lab needs.
+    """
+    if os.geteuid():
+        raise UserError("the lab needs root for network namespaces; run it with sudo")
+    tools = build.build()
+    if scenario.cc == "lia":
+        coupled.ensure(tools["lia"])
+    name = name or f"{scenario.case or scenario.label.lower()}-{seed}"
+    out_dir.mkdir(parents=True, exist_ok=True)
+    lab = Lab(slot)
+    record: dict[str, Any] = {
+        "id": name,
+        **describe(scenario),
+        "seed": seed,
+        "slot": slot,
+        "kernel": platform.release(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "load": round(os.getloadavg()[0], 2),
+        "scenario": scenario.model_dump(exclude_defaults=True, mode="json"),
+    }
+    with tempfile.TemporaryDirectory(prefix=f"cz{slot}-") as temporary:
+        work = Path(temporary)
+        try:
+            topology.create(lab)
+            traffic, stats, steal = _measure(scenario, lab, seed, work, tools)
+            events, probed = compact.read_probe(work / "probe.csv", topology.PORT)
+        except (LabError, UserError, subprocess.SubprocessError, OSError) as error:
+            record |= {"valid": False, "reasons": ["failed"], "error": str(error)}
+            return RunResult(None, False, ("failed",), record)
+        finally:
+            topology.remove(lab)
+        result = _finish(scenario, record, traffic, stats, steal, events, probed, out_dir)
+        if keep_csv:
+            for file in ("probe.csv", "klink.log", "klink.json", "klink.conf"):
+                shutil.copy(work / file, out_dir / f"{name}.{file}")
+    return result
+
+
+def _finish(
+    scenario: Scenario,
+    record: dict[str, Any],
+    traffic: dict[str, Any],
+    stats: dict[str, Any],
+    steal: float,
+    events: compact.Events,
+    probed: dict[str, Any],
+    out_dir: Path,
+) -> RunResult:
+    count, flows = validate.windows(events)
+    lateness = float(stats["lateness_us"]["p99"])
+    reasons = validate.host_reasons(steal, lateness, int(probed["lost_events"]))
+    where, account = validate.bottleneck(scenario, topology.paths(scenario), stats)
+    reasons += where
+    if count == 0:
+        reasons.append("no-window")
+    # The kernel numbers subflows from the first; the second is the other interface's.
+    number = {"wifi": "1", "lte": "2"} if scenario.first == "wifi" else {"wifi": "2", "lte": "1"}
+    sports = {path: probed["subflows"].get(n, {}).get("sport") for path, n in number.items()}
+    meta = {
+        "token": probed["token"],
+        "kernel": record["kernel"],
+        "cc": scenario.cc,
+        "scenario": scenario.case or scenario.label,
+        "command": " ".join(["cczoo", *sys.argv[1:]]) if len(sys.argv) > 1 else "cczoo lab",
+        "subflows": {n: {k: v for k, v in s.items() if k != "sfid"}
+                     for n, s in probed["subflows"].items()},
+        "label": scenario.label,
+        "wifi_sport": sports["wifi"],
+    }  # fmt: skip
+    path = out_dir / f"{record['id']}.klog.zst"
+    size = compact.write(path, events, meta)
+    record |= {
+        "valid": not reasons,
+        "reasons": reasons,
+        "bytes": size,
+        "events": len(events.time_us),
+        "windows": count,
+        "wifi_sport": sports["wifi"],
+        "steal": round(steal, 4),
+        "lateness_us": stats["lateness_us"],
+        "throughput_mbps": {p: flows[n]["throughput_mbps"] for p, n in number.items()},
+        "subflows": {p: flows[n] for p, n in number.items()},
+        "bottleneck": account,
+        "traffic": {k: v for k, v in traffic.items() if k != "event"},
+    }
+    return RunResult(path, not reasons, tuple(reasons), record)
+
+
+def summary(result: RunResult) -> dict[str, Any]:
+    """Short form of a result for people and scripts."""
+    keys = ("id", "label", "valid", "reasons", "error", "bytes", "windows", "steal")
+    keys += ("throughput_mbps", "wifi_sport")
+    short = {key: result.record[key] for key in keys if key in result.record}
+    if result.path is not None:
+        short["path"] = str(result.path)
+        short["lateness_p99_us"] = result.record["lateness_us"]["p99"]
+    return short

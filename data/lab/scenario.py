@@ -1,0 +1,277 @@
+"""What one lab connection is: link stages, paths, traffic and the label, from a YAML file."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from data.errors import UserError, unknown_name
+
+SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
+
+# Forward paths carry data from the client, backward ones the ACKs; bg_* lead to the
+# background server over the named access link.
+PATHS = ("wifi", "lte", "wifi_back", "lte_back", "bg_wifi", "bg_lte", "bg_wifi_back", "bg_lte_back")
+MIN_QUEUE_BYTES = 9000
+
+CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
+
+
+class Strict(BaseModel):
+    """Frozen model that refuses unknown keys and names the nearest correct one."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for key in values:
+                if key not in cls.model_fields:
+                    near = difflib.get_close_matches(str(key), list(cls.model_fields), n=1)
+                    hint = near[0] if near else ", ".join(cls.model_fields)
+                    word = "did you mean" if near else "known keys:"
+                    raise ValueError(f"unknown key {key!r}: {word} {hint}")
+        return values
+
+
+class RateProcess(Strict):
+    """A generated rate series (see `data.lab.rates`) in place of a file."""
+
+    kind: Literal["cellular", "wifi"] = "cellular"
+    mean_mbps: float = Field(gt=0)
+    seed: int = 0
+
+
+class Stage(Strict):
+    """One link: lose, queue at a rate, delay. At most one source of rate, one size of queue."""
+
+    rate_mbps: float | None = Field(default=None, gt=0)
+    trace: str | None = None
+    steps: str | RateProcess | None = None
+    delay_ms: float = Field(default=0.0, ge=0)
+    jitter_ms: float = Field(default=0.0, ge=0)
+    loss: float = Field(default=0.0, ge=0, lt=1)
+    queue_bdp: float | None = Field(default=None, gt=0)
+    queue_rtt_ms: float = Field(default=100.0, gt=0)
+    queue_bytes: int | None = Field(default=None, gt=0)
+    queue_packets: int | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Stage:
+        if sum(x is not None for x in (self.rate_mbps, self.trace, self.steps)) > 1:
+            raise ValueError("give one of rate_mbps, trace, steps")
+        if sum(x is not None for x in (self.queue_bdp, self.queue_bytes, self.queue_packets)) > 1:
+            raise ValueError("give one of queue_bdp, queue_bytes, queue_packets")
+        if self.queue_bdp is not None and self.mean_mbps is None:
+            raise ValueError("queue_bdp needs rate_mbps or a generated rate (steps: {mean_mbps})")
+        return self
+
+    @property
+    def mean_mbps(self) -> float | None:
+        """Mean rate in Mbps; None where it is unlimited or known to a file alone."""
+        if isinstance(self.steps, RateProcess):
+            return self.steps.mean_mbps
+        return self.rate_mbps
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """Size of the drop-tail queue in bytes, if it is one of bytes."""
+        if self.queue_bdp is not None and self.mean_mbps is not None:
+            bdp = self.mean_mbps * 1e6 / 8 * self.queue_rtt_ms / 1e3
+            return max(MIN_QUEUE_BYTES, round(bdp * self.queue_bdp))
+        return self.queue_bytes
+
+
+class Background(Strict):
+    """One TCP flow from the client to the background server over an access link.
+
+    ``rate_mbps`` is the application's limit, None for a greedy flow. The application writes
+    ``burst_bytes`` at a time. With ``on_s`` and ``off_s`` it pauses: exponential durations of
+    these means.
+    """
+
+    over: Literal["wifi", "lte"]
+    rate_mbps: float | None = Field(default=None, gt=0)
+    cc: Literal["reno", "cubic", "bbr"] = "reno"
+    burst_bytes: int = Field(default=16384, gt=0)
+    on_s: float | None = Field(default=None, gt=0)
+    off_s: float | None = Field(default=None, gt=0)
+
+
+class Vary(Strict):
+    """Spread between repetitions: every value v becomes v·exp(u·ln(1+spread)), u in [-1, 1]."""
+
+    rate: float = Field(default=0.0, ge=0)
+    delay: float = Field(default=0.0, ge=0)
+    jitter: float = Field(default=0.0, ge=0)
+    queue: float = Field(default=0.0, ge=0)
+    loss: float = Field(default=0.0, ge=0)
+
+
+class Bottleneck(Strict):
+    """The stage meant to limit each data path."""
+
+    wifi: str
+    lte: str
+
+
+class Scenario(Strict):
+    """One labelled MPTCP upload over two paths."""
+
+    label: Literal["SB", "NSB"]
+    dataset: str = "adhoc"
+    family: str = ""
+    case: str = ""
+    cc: CongestionControl = "lia"
+    duration_s: float = Field(gt=0, le=600)
+    first: Literal["wifi", "lte"] = "wifi"
+    stages: dict[str, Stage]
+    paths: dict[str, tuple[str, ...]]
+    bottleneck: Bottleneck
+    background: tuple[Background, ...] = ()
+    vary: Vary = Vary()
+
+    @field_validator("dataset", "family", "case")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not all(c.isalnum() or c in "-_." for c in name) or name.startswith("."):
+            raise ValueError(f"{name!r} may hold letters, digits, '-', '_' and '.' only")
+        return name
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Scenario:
+        for path, stages in self.paths.items():
+            if path not in PATHS:
+                raise ValueError(str(unknown_name("path", path, PATHS)))
+            for stage in stages:
+                if stage not in self.stages:
+                    raise ValueError(f"path {path}: {unknown_name('stage', stage, self.stages)}")
+        for path in ("wifi", "lte", "wifi_back", "lte_back"):
+            if path not in self.paths:
+                raise ValueError(f"paths: {path} is missing")
+        for path, stage in (("wifi", self.bottleneck.wifi), ("lte", self.bottleneck.lte)):
+            if stage not in self.paths[path]:
+                raise ValueError(f"bottleneck of {path}: {stage!r} is not on that path")
+        if (self.bottleneck.wifi == self.bottleneck.lte) != (self.label == "SB"):
+            raise ValueError("label SB needs one common bottleneck stage, NSB two")
+        for flow in self.background:
+            if f"bg_{flow.over}" not in self.paths:
+                raise ValueError(f"background over {flow.over} needs paths: bg_{flow.over}")
+        return self
+
+    def base_rtt_ms(self, path: Literal["wifi", "lte"]) -> float:
+        """Base round-trip time of a path in ms: the stages' delays there and back."""
+        names = self.paths[path] + self.paths[f"{path}_back"]
+        return sum(self.stages[name].delay_ms for name in names)
+
+    def rate_mbps(self, path: Literal["wifi", "lte"]) -> float | None:
+        """Mean rate in Mbps of the path's bottleneck stage."""
+        return self.stages[getattr(self.bottleneck, path)].mean_mbps
+
+    def varied(self, seed: int) -> Scenario:
+        """Draw one repetition: the same scenario with its `vary` spread applied.
+
+        Parameters
+        ----------
+        seed : int
+            The same seed gives the same repetition.
+
+        Returns
+        -------
+        Scenario
+            With rates, delays, jitters, queues and losses moved, and generated rates reseeded.
+        """
+        rng = np.random.default_rng(seed)
+
+        def moved(value: float, spread: float) -> float:
+            return float(value * np.exp(rng.uniform(-1, 1) * np.log1p(spread)))
+
+        stages = {}
+        for name, stage in self.stages.items():
+            change: dict[str, Any] = {
+                "delay_ms": moved(stage.delay_ms, self.vary.delay),
+                "jitter_ms": moved(stage.jitter_ms, self.vary.jitter),
+                "loss": moved(stage.loss, self.vary.loss),
+            }
+            if stage.rate_mbps is not None:
+                change["rate_mbps"] = moved(stage.rate_mbps, self.vary.rate)
+            if stage.queue_bdp is not None:
+                change["queue_bdp"] = moved(stage.queue_bdp, self.vary.queue)
+            if stage.queue_bytes is not None:
+                change["queue_bytes"] = round(moved(stage.queue_bytes, self.vary.queue))
+            if isinstance(stage.steps, RateProcess):
+                drawn = int(rng.integers(2**31))
+                change["steps"] = stage.steps.model_copy(update={"seed": drawn})
+            stages[name] = stage.model_copy(update=change)
+        return self.model_copy(update={"stages": stages})
+
+
+def parse(model: type[Any], values: Any, where: str) -> Any:
+    """Validate `values` as `model`, turning the first mistake into a `UserError`.
+
+    Parameters
+    ----------
+    model : type
+        A `Strict` model.
+    values : object
+        What the YAML file held.
+    where : str
+        The file, for the message.
+
+    Returns
+    -------
+    object
+        An instance of `model`.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise UserError(f"{where}: {place + ': ' if place else ''}{message}") from None
+
+
+def find(name: str | Path) -> Path:
+    """Path of a scenario or campaign: a file, or the name of one in `data/scenarios`."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    named = SCENARIO_DIR / f"{name}.yaml"
+    if named.is_file():
+        return named
+    raise unknown_name("scenario", str(name), (p.stem for p in SCENARIO_DIR.glob("*.yaml")))
+
+
+def read_yaml(name: str | Path) -> dict[str, Any]:
+    """Read a YAML mapping by file or name; a mistake in it is a `UserError`."""
+    path = find(name)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path}: not YAML: {reason}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: expected a mapping of keys, got {type(values).__name__}")
+    return values
+
+
+def load(name: str | Path) -> Scenario:
+    """Read a scenario by file or name.
+
+    Raises
+    ------
+    UserError
+        Unknown name or key, wrong value.
+    """
+    values = read_yaml(name)
+    if "groups" in values:
+        raise UserError(f"{find(name)}: this is a campaign; use `cczoo lab collect`")
+    scenario: Scenario = parse(Scenario, values, str(find(name)))
+    return scenario

@@ -1,0 +1,235 @@
+"""All traffic of one lab in one light process: MPTCP upload, background TCP, and their sinks.
+
+Run as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
+on standard input, enters the namespaces by itself, and writes JSON lines: ``{"event": "joined"}``
+when every subflow is up, and at the end ``{"event": "done", ...}`` with its byte counts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import random
+import select
+import socket
+import struct
+import sys
+import time
+
+IPPROTO_MPTCP = 262
+SOL_MPTCP = 284
+MPTCP_INFO = 1
+CLONE_NEWNET = 0x40000000
+CHUNK = b"\0" * 65536
+JOIN_TIMEOUT_S = 10.0
+KERNEL_NAME = {"lia": "bpf_lia"}
+
+
+def say(**message: object) -> None:
+    """Write one JSON line for the parent."""
+    print(json.dumps(message), flush=True)
+
+
+def enter(namespace: str) -> None:
+    """Move this process to a network namespace made by `ip netns`."""
+    fd = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
+    if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), f"cannot enter namespace {namespace}")
+    os.close(fd)
+
+
+def set_sysctls(values: dict[str, str]) -> None:
+    """Set sysctls of the namespace the process is in."""
+    for name, value in values.items():
+        with open("/proc/sys/" + name.replace(".", "/"), "w") as file:
+            file.write(value)
+
+
+def listener(protocol: int, address: tuple[str, int]) -> socket.socket:
+    """Open a listening socket in the namespace the process is in."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(address)
+    sock.listen(8)
+    sock.setblocking(False)
+    return sock
+
+
+def sender(protocol: int, source: str, target: tuple[str, int], cc: str) -> socket.socket:
+    """Begin connecting from `source` with congestion control `cc`."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+    name = KERNEL_NAME.get(cc, cc)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+    sock.bind((source, 0))
+    sock.setblocking(False)
+    status = sock.connect_ex(target)
+    if status not in (0, errno.EINPROGRESS):
+        raise OSError(status, f"cannot connect {source} -> {target}")
+    return sock
+
+
+class Flow:
+    """One sending socket and its application's pattern."""
+
+    def __init__(self, sock: socket.socket, plan: dict, now: float) -> None:
+        self.sock = sock
+        self.rate_bps = (plan.get("rate_mbps") or 0) * 1e6 / 8
+        self.burst = plan.get("burst_bytes", len(CHUNK))
+        self.on_s, self.off_s = plan.get("on_s"), plan.get("off_s")
+        self.random = random.Random(plan.get("seed", 0))
+        self.begun = now
+        self.allowance_from = now
+        self.sent = 0
+        self.sent_since = 0
+        self.left = 0
+        self.active = True
+        self.switch_at = now + self.random.expovariate(1 / self.on_s) if self.on_s else None
+
+    def due(self, now: float) -> float | None:
+        """Time before which the application writes nothing; None when it may write now."""
+        if self.switch_at is not None and now >= self.switch_at:
+            self.active = not self.active
+            mean_s = (self.on_s if self.active else self.off_s) or self.on_s
+            self.switch_at = now + self.random.expovariate(1 / mean_s)
+            self.allowance_from, self.sent_since = now, 0
+        if not self.active:
+            return self.switch_at
+        if self.rate_bps and not self.left:
+            # As iperf3 -b: a whole block whenever the average so far is below the target.
+            at = self.allowance_from + self.sent_since / self.rate_bps
+            if at > now:
+                return at
+        return None
+
+    def write(self) -> None:
+        """Write what the socket takes of the current block."""
+        if not self.left:
+            self.left = self.burst
+        try:
+            n = self.sock.send(memoryview(CHUNK)[: min(self.left, len(CHUNK))])
+        except BlockingIOError:
+            return
+        self.left -= n
+        self.sent += n
+        self.sent_since += n
+
+
+def extra_subflows(sock: socket.socket) -> int:
+    """Subflows beyond the first, from MPTCP_INFO."""
+    return sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 8)[0]
+
+
+def drive(flows: list[Flow], sinks: list[socket.socket], until: float, joined_of=None) -> dict:
+    """Move bytes until `until`, or until `joined_of` (a socket) has its second subflow.
+
+    Returns
+    -------
+    dict
+        Bytes received per sink's index.
+    """
+    poll = select.epoll()
+    by_fd: dict[int, object] = {}
+    received = dict.fromkeys(range(len(sinks)), 0)
+    buffer = bytearray(262144)
+    for i, sock in enumerate(sinks):
+        poll.register(sock.fileno(), select.EPOLLIN)
+        by_fd[sock.fileno()] = i
+    armed: dict[int, bool] = {}
+    for flow in flows:
+        poll.register(flow.sock.fileno(), 0)
+        armed[flow.sock.fileno()] = False
+        by_fd[flow.sock.fileno()] = flow
+    while (now := time.monotonic()) < until:
+        if joined_of is not None and extra_subflows(joined_of) >= 1:
+            break
+        wake = until if joined_of is None else min(until, now + 0.02)
+        for flow in flows:
+            at = flow.due(now)
+            want = at is None
+            if at is not None:
+                wake = min(wake, at)
+            elif flow.switch_at is not None:
+                wake = min(wake, flow.switch_at)
+            fd = flow.sock.fileno()
+            if armed[fd] != want:
+                poll.modify(fd, select.EPOLLOUT if want else 0)
+                armed[fd] = want
+        for fd, events in poll.poll(max(0.001, wake - now)):
+            thing = by_fd[fd]
+            if isinstance(thing, Flow):
+                if events & (select.EPOLLERR | select.EPOLLHUP):
+                    error = thing.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    raise OSError(error, f"flow failed: {os.strerror(error)}")
+                if events & select.EPOLLOUT:
+                    thing.write()
+            else:
+                n = sinks[thing].recv_into(buffer)
+                received[thing] += n
+                if not n:
+                    poll.unregister(fd)
+    poll.close()
+    return received
+
+
+def accept(listening: socket.socket, timeout_s: float) -> socket.socket:
+    """Take the one connection a listener waits for."""
+    if not select.select([listening], [], [], timeout_s)[0]:
+        raise TimeoutError("connection not established: the path carries no packets")
+    sock, _ = listening.accept()
+    sock.setblocking(False)
+    return sock
+
+
+def main() -> int:
+    """Carry out the plan on standard input."""
+    plan = json.load(sys.stdin)
+    mptcp = plan["mptcp"]
+    target = (plan["server_address"], plan["port"])
+    enter(plan["server"])
+    set_sysctls(plan["sysctls"])
+    server = listener(IPPROTO_MPTCP, target)
+    enter(plan["bg"])
+    set_sysctls(plan["sysctls"])
+    bg_target = (plan["bg_address"], 5201)
+    bg_server = listener(0, bg_target)
+    enter(plan["client"])
+    set_sysctls(plan["sysctls"])
+
+    flows: list[Flow] = []
+    sinks: list[socket.socket] = []
+    for flow in plan["background"]:
+        sock = sender(0, plan["addresses"][flow["over"]], bg_target, flow["cc"])
+        sinks.append(accept(bg_server, JOIN_TIMEOUT_S))
+        flows.append(Flow(sock, flow, time.monotonic()))
+    drive(flows, sinks, time.monotonic() + plan["warmup_s"])
+
+    sock = sender(IPPROTO_MPTCP, plan["addresses"][mptcp["first"]], target, mptcp["cc"])
+    sinks.append(accept(server, JOIN_TIMEOUT_S))
+    begun = time.monotonic()
+    flows.append(Flow(sock, {}, begun))
+    drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock)
+    if extra_subflows(sock) < 1:
+        raise TimeoutError("the second subflow did not join")
+    say(event="joined", after_s=round(time.monotonic() - begun, 4))
+    received = drive(flows, sinks, begun + mptcp["duration_s"])
+    for flow in flows:
+        # Reset: what still waits in the send buffer must not run on after the measured time.
+        flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        flow.sock.close()
+    say(
+        event="done",
+        duration_s=round(time.monotonic() - begun, 3),
+        mptcp_bytes=received[len(sinks) - 1],
+        background_bytes=[flow.sent for flow in flows[:-1]],
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, TimeoutError) as error:
+        say(event="failed", reason=str(error))
+        sys.exit(1)
