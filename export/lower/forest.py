@@ -1,0 +1,29 @@
+"""scikit-learn forest -> Forest: the mean of probabilities becomes a sum of Q16 ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from export.fixed import Q16
+from export.ir import Forest
+from export.lower.prepare import Prepared
+from export.lower.tree import leaf_probability, sklearn_nodes
+from export.passes import tidy
+
+
+def lower(prepared: Prepared) -> Forest:
+    """Lower a ``RandomForestClassifier`` or ``ExtraTreesClassifier``.
+
+    A calibrated forest keeps its own scores; calibration moves into the cut.
+    """
+    trees = [member.tree_ for member in prepared.estimator.estimators_]
+    nodes = tuple(
+        sklearn_nodes(prepared, t, np.floor(leaf_probability(t) * Q16 + 0.5).astype(np.int64))
+        for t in trees
+    )
+    cut = prepared.threshold if prepared.calibrator is None else prepared.output_cut(0.0, 1.0)
+    cut = min(max(cut, -1.0), 2.0)
+    sum_cut = math.floor(cut * Q16 * len(trees) + 0.5)
+    return tidy(Forest(prepared.features, prepared.labels, sum_cut, nodes))

@@ -1,0 +1,55 @@
+"""Linear classifiers -> Linear: scaling folded into integer weights."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from export.ir import Linear
+from export.lower.prepare import Prepared
+
+
+def lower(prepared: Prepared) -> Linear:
+    """Lower ``LogisticRegression``, ``LinearSVC`` and ``SGDClassifier``."""
+    estimator = prepared.estimator
+    inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
+    bias = float(np.asarray(estimator.intercept_).ravel()[0])
+    return folded(prepared, inputs, bias, decision_cut(prepared))
+
+
+def decision_cut(prepared: Prepared) -> float:
+    """The decision value above which the probability is above the threshold.
+
+    Without a calibrator the probability is the logistic function of the decision value, which
+    for margins without one of their own (``LinearSVC``) puts the threshold 0.5 at 0.
+    """
+    if prepared.calibrator is not None:
+        return prepared.output_cut(-1e6, 1e6)
+    if not 0 < prepared.threshold < 1:
+        return math.inf if prepared.threshold >= 1 else -math.inf
+    return math.log(prepared.threshold / (1 - prepared.threshold))
+
+
+def folded(prepared: Prepared, inputs: np.ndarray, bias: float, cut: float) -> Linear:
+    """Integer weights of a linear function of the estimator's inputs.
+
+    As many fractional bits as the sum allows: with ``sum|w| < 2**31`` no 32-bit observation
+    takes it beyond 62 bits.
+    """
+    a, b = prepared.affine()
+    weights = np.zeros(len(prepared.features))
+    np.add.at(weights, list(prepared.columns), inputs * a)
+    bias += float(inputs @ b)
+    largest = max(float(np.abs(weights).sum()), abs(bias) / 2**30, 1e-300)
+    shift = max(0, min(56, math.floor(math.log2(2.0**30 / largest))))
+    unit = 2.0**shift
+    bound = 2.0**62
+    return Linear(
+        prepared.features,
+        prepared.labels,
+        math.floor(min(max(cut * unit, -bound), bound)),
+        tuple(int(w) for w in np.floor(weights * unit + 0.5)),
+        math.floor(bias * unit + 0.5),
+        shift,
+    )

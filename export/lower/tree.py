@@ -1,0 +1,56 @@
+"""scikit-learn decision tree -> Tree, exact on every integer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from export.ir import MAX_DEPTH, Nodes, Tree
+from export.lower.prepare import NotLowerable, Prepared, in_q16
+from export.passes import tidy
+
+
+def lower(prepared: Prepared) -> Tree:
+    """Lower a ``DecisionTreeClassifier``; calibration moves into the leaves."""
+    tree = prepared.estimator.tree_
+    probability = prepared.calibrated(leaf_probability(tree))
+    q16, cut = in_q16(probability, prepared.threshold)
+    form = Tree(prepared.features, prepared.labels, cut, sklearn_nodes(prepared, tree, q16))
+    return tidy(form)
+
+
+def leaf_probability(tree: Any) -> NDArray[np.float64]:
+    """Probability of the larger class in every node of a scikit-learn tree, float64 [nodes]."""
+    weight = tree.value[:, 0, :]
+    return np.asarray(weight[:, 1] / weight.sum(axis=1))
+
+
+def sklearn_nodes(prepared: Prepared, tree: Any, values: NDArray[np.int64]) -> Nodes:
+    """Nodes of a scikit-learn tree with integer thresholds and the given leaf values [nodes].
+
+    scikit-learn keeps a tree's nodes in preorder for depth-first growth but not for best-first
+    (``max_leaf_nodes``), so they are ordered here.
+    """
+    if tree.max_depth > MAX_DEPTH:
+        raise NotLowerable(f"a tree is {tree.max_depth} deep, {MAX_DEPTH} is the most")
+    feature: list[int] = []
+    value: list[int] = []
+    right: list[int] = []
+    waiting: list[tuple[int, int]] = [(0, -1)]
+    while waiting:
+        node, parent = waiting.pop()
+        if parent >= 0:
+            right[parent] = len(feature)
+        right.append(0)
+        if tree.children_left[node] < 0:
+            feature.append(-1)
+            value.append(int(values[node]))
+            continue
+        j = int(tree.feature[node])
+        waiting.append((int(tree.children_right[node]), len(feature)))
+        waiting.append((int(tree.children_left[node]), -1))
+        feature.append(prepared.columns[j])
+        value.append(prepared.last_left(j, float(tree.threshold[node])))
+    return Nodes(tuple(feature), tuple(value), tuple(right))
