@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TypeVar
-
 from export.fixed import limits
-from export.ir import Forest, Nodes, Tree
+from export.ir import Nodes
 from features.spec import Feature
-
-Trees = TypeVar("Trees", Tree, Forest)
-
-
-def tidy(form: Trees) -> Trees:
-    """Drop branches that no observation in range reaches and comparisons that decide nothing."""
-    if isinstance(form, Tree):
-        return replace(form, nodes=tidy_nodes(form.nodes, form.features))
-    return replace(form, trees=tuple(tidy_nodes(n, form.features) for n in form.trees))
 
 
 def tidy_nodes(nodes: Nodes, features: tuple[Feature, ...]) -> Nodes:
-    """The same for one tree.
+    """Drop branches that no observation in range reaches and comparisons that decide nothing.
 
     A comparison decides nothing when both of its sides, tidied, are equal: the same leaf or the
     same subtree.

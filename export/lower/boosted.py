@@ -11,7 +11,6 @@ from export.ir import Forest
 from export.lower.linear import decision_cut
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
-from export.passes import tidy
 
 
 def lower(prepared: Prepared) -> Forest:
@@ -27,5 +26,4 @@ def lower(prepared: Prepared) -> Forest:
         q16 = np.floor(margin * Q16 + 0.5).astype(np.int64)
         nodes.append(sklearn_nodes(prepared, member.tree_, q16))
     cut = min(max(decision_cut(prepared) - prior, -1e9), 1e9)
-    form = Forest(prepared.features, prepared.labels, math.floor(cut * Q16), tuple(nodes))
-    return tidy(form)
+    return Forest(prepared.features, prepared.labels, math.floor(cut * Q16), tuple(nodes))

@@ -10,7 +10,6 @@ from export.fixed import Q16
 from export.ir import Forest
 from export.lower.prepare import Prepared
 from export.lower.tree import leaf_probability, sklearn_nodes
-from export.passes import tidy
 
 
 def lower(prepared: Prepared) -> Forest:
@@ -26,4 +25,4 @@ def lower(prepared: Prepared) -> Forest:
     cut = prepared.threshold if prepared.calibrator is None else prepared.output_cut(0.0, 1.0)
     cut = min(max(cut, -1.0), 2.0)
     sum_cut = math.floor(cut * Q16 * len(trees) + 0.5)
-    return tidy(Forest(prepared.features, prepared.labels, sum_cut, nodes))
+    return Forest(prepared.features, prepared.labels, sum_cut, nodes)

@@ -145,7 +145,7 @@ def prepare(
             break
     if getattr(estimator, "n_features_in_", len(columns)) != len(columns):
         raise NotLowerable(
-            f"the model takes {estimator.n_features_in_} columns, {len(columns)} features were given"
+            f"the model takes {estimator.n_features_in_} columns, not {len(columns)}"
         )
     return Prepared(
         estimator, features, labels, tuple(map(int, columns)), tuple(steps), threshold, calibrator

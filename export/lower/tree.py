@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from export.ir import MAX_DEPTH, Nodes, Tree
 from export.lower.prepare import NotLowerable, Prepared, in_q16
-from export.passes import tidy
+from export.passes import tidy_nodes
 
 
 def lower(prepared: Prepared) -> Tree:
@@ -17,8 +17,7 @@ def lower(prepared: Prepared) -> Tree:
     tree = prepared.estimator.tree_
     probability = prepared.calibrated(leaf_probability(tree))
     q16, cut = in_q16(probability, prepared.threshold)
-    form = Tree(prepared.features, prepared.labels, cut, sklearn_nodes(prepared, tree, q16))
-    return tidy(form)
+    return Tree(prepared.features, prepared.labels, cut, sklearn_nodes(prepared, tree, q16))
 
 
 def leaf_probability(tree: Any) -> NDArray[np.float64]:
@@ -53,4 +52,4 @@ def sklearn_nodes(prepared: Prepared, tree: Any, values: NDArray[np.int64]) -> N
         waiting.append((int(tree.children_left[node]), -1))
         feature.append(prepared.columns[j])
         value.append(prepared.last_left(j, float(tree.threshold[node])))
-    return Nodes(tuple(feature), tuple(value), tuple(right))
+    return tidy_nodes(Nodes(tuple(feature), tuple(value), tuple(right)), prepared.features)

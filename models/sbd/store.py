@@ -1,0 +1,301 @@
+"""The zoo: models kept as directories of plain files, never as pickles.
+
+``models/zoo/<name>/`` holds ``meta.json`` (what :class:`Meta` says, with the hash of every other
+file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability`` float32 [N] of
+``labels[1]``), ``model.json`` (the integer form, where the model has one), ``vectors.json``
+(observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+import models
+from data.errors import UserError, unknown_name
+from data.strict import Strict
+from features.spec import Feature, schema_hash
+
+ZOO = Path(models.__file__).parent / "zoo"
+"""Where the repository keeps its models."""
+
+
+class FeatureSpec(Strict):
+    """A :class:`features.spec.Feature` as it stands in ``meta.json``."""
+
+    name: str
+    unit: str
+    low: float | int
+    high: float | int
+    scale: int
+    source: str
+    doc: str
+
+
+class Meta(Strict):
+    """``meta.json``.
+
+    Attributes
+    ----------
+    name, version : str
+        The zoo's name and the entry's version.
+    kind : str
+        tree, forest, linear where the model has an integer form, else the estimator's name.
+    family : str
+        Family of features (``smartsbd``, ``smartsbd-plus``).
+    features : tuple of str
+        Names in the order of the model's columns.
+    feature_specs : tuple of FeatureSpec
+        Their units, scales and ranges as they were when the model was trained.
+    schema_hash : str
+        ``features.spec.schema_hash`` of them.
+    data_hash, git_commit, created_by : str
+        Training table, commit and command that made the model.
+    labels : tuple of str
+        Names of class 0 and class 1; ``probability`` is of class 1.
+    threshold : float
+        Class 1 where the probability is above it.
+    calibration, accumulation : mapping
+        Settings of the trainer for verdicts over several windows.
+    scaling : mapping
+        Loss to integers as measured on the training table: ``rows``, ``disagreements``,
+        ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``.
+    no_form : str
+        Why the model has no integer form; empty where it has one.
+    files : mapping
+        Name -> SHA-256 of every other file.
+    """
+
+    name: str
+    version: str = "1"
+    kind: str
+    family: str
+    features: tuple[str, ...]
+    feature_specs: tuple[FeatureSpec, ...]
+    schema_hash: str
+    data_hash: str = ""
+    git_commit: str = ""
+    created_by: str = ""
+    labels: tuple[str, str] = ("NSB", "SB")
+    threshold: float = 0.5
+    calibration: dict[str, Any] = Field(default_factory=dict)
+    accumulation: dict[str, Any] = Field(default_factory=dict)
+    scaling: dict[str, Any] = Field(default_factory=dict)
+    no_form: str = ""
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """A model read from its directory, every file's hash checked."""
+
+    directory: Path
+    meta: Meta
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Specs of the model's columns, in order."""
+        return tuple(Feature(**spec.model_dump()) for spec in self.meta.feature_specs)
+
+    def read(self, name: str) -> bytes:
+        """Content of one file of the entry."""
+        return (self.directory / name).read_bytes()
+
+    def read_json(self, name: str) -> Any:
+        """Content of one JSON file of the entry."""
+        return json.loads(self.read(name))
+
+    def check_schema(self, features: Sequence[Feature]) -> None:
+        """Refuse features that aren't the ones the model was trained on.
+
+        Raises
+        ------
+        UserError
+            Where order, names, units, scales or ranges differ.
+        """
+        if schema_hash(features) != self.meta.schema_hash:
+            raise UserError(
+                f"model {self.meta.name!r}: the features' definitions have changed since it was "
+                "trained (schema hash differs): train it again"
+            )
+
+    @cached_property
+    def _session(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        return onnxruntime.InferenceSession(
+            self.read("model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """Probability of ``labels[1]``, by ``model.onnx``.
+
+        Parameters
+        ----------
+        table : array [N, d], polars or pandas data frame, or mapping of columns
+            Observations in the features' own units; columns of a table are picked by name.
+
+        Returns
+        -------
+        float64 array [N]
+
+        Raises
+        ------
+        UserError
+            When a column is missing.
+        """
+        values = self._matrix(table)
+        if not len(values):
+            return np.zeros(0)
+        probability = self._session.run(["probability"], {"features": values.astype(np.float32)})[0]
+        return np.asarray(probability, dtype=np.float64).reshape(-1)
+
+    def predict(self, table: Any) -> NDArray[np.int64]:
+        """Class of each observation (1 is ``labels[1]``), int64 [N]."""
+        return (self.predict_proba(table) > self.meta.threshold).astype(np.int64)
+
+    def _matrix(self, table: Any) -> NDArray[np.float64]:
+        names = self.meta.features
+        if isinstance(table, np.ndarray):
+            if table.ndim != 2 or table.shape[1] != len(names):
+                raise ValueError(f"an array [N, {len(names)}] was expected, not {table.shape}")
+            return table.astype(np.float64)
+        known = table.keys() if isinstance(table, Mapping) else table.columns
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise UserError(
+                f"model {self.meta.name!r}: the table has no column {', '.join(missing)}: "
+                f"compute the features again (family {self.meta.family})"
+            )
+        columns = [np.asarray(table[name], dtype=np.float64) for name in names]
+        return np.column_stack(columns)
+
+
+def sha256(content: bytes) -> str:
+    """Hash of one file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def names(zoo: Path | None = None) -> list[str]:
+    """Names of the zoo's models, sorted."""
+    return sorted(path.parent.name for path in (zoo or ZOO).glob("*/meta.json"))
+
+
+def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
+    """Read a model by its name in the zoo or by its directory.
+
+    Parameters
+    ----------
+    name : str or Path
+        A zoo name, or the path of a directory with a ``meta.json``.
+    zoo : Path, optional
+        Another zoo than the repository's.
+
+    Returns
+    -------
+    ZooModel
+
+    Raises
+    ------
+    UserError
+        When there is no such model (with the nearest name), or a file is missing or altered.
+    """
+    directory = (zoo or ZOO) / str(name)
+    if isinstance(name, Path) or os.sep in name or not _is_entry(directory):
+        directory = Path(name)
+        if not _is_entry(directory):
+            if isinstance(name, Path) or os.sep in str(name):
+                raise UserError(f"{directory}: no meta.json there: not a model's directory")
+            raise unknown_name("model", str(name), names(zoo))
+    meta = _meta(directory)
+    for file, expected in meta.files.items():
+        path = directory / file
+        if Path(file).name != file or not path.is_file():
+            raise UserError(f"{path}: missing: restore it (git checkout) or train again")
+        if sha256(path.read_bytes()) != expected:
+            raise UserError(f"{path}: altered since the model was saved: restore it or train again")
+    model = ZooModel(directory, meta)
+    if schema_hash(model.features) != meta.schema_hash:
+        raise UserError(f"{directory}/meta.json: schema_hash isn't that of its features")
+    if tuple(spec.name for spec in meta.feature_specs) != meta.features:
+        raise UserError(f"{directory}/meta.json: features and feature_specs differ")
+    return model
+
+
+def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -> ZooModel:
+    """Write an entry, whole or not at all.
+
+    Parameters
+    ----------
+    directory : Path
+        The entry's directory; an earlier entry there is replaced.
+    meta : mapping
+        Fields of :class:`Meta` without ``files``.
+    files : mapping
+        Name -> content of every other file.
+
+    Returns
+    -------
+    ZooModel
+        The entry as :func:`load` reads it.
+
+    Raises
+    ------
+    UserError
+        When ``meta`` has wrong or missing keys.
+    """
+    hashes = {name: sha256(content) for name, content in sorted(files.items())}
+    checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
+    text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+    replace_directory(directory, {**files, "meta.json": text.encode()})
+    return load(directory)
+
+
+def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write a directory of files under a temporary name and move it into place.
+
+    An interrupted call leaves the earlier directory as it was.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as held:
+        fresh = Path(held) / "new"
+        fresh.mkdir()
+        for name, content in files.items():
+            (fresh / name).write_bytes(content)
+        if directory.exists():
+            directory.rename(Path(held) / "old")
+        try:
+            fresh.rename(directory)
+        except OSError:
+            shutil.move(Path(held) / "old", directory)
+            raise
+
+
+def _is_entry(directory: Path) -> bool:
+    return (directory / "meta.json").is_file()
+
+
+def _meta(directory: Path) -> Meta:
+    path = directory / "meta.json"
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not readable as JSON: {error}") from None
+    if not isinstance(tree, Mapping):
+        raise UserError(f"{path}: an object was expected at the top")
+    return Meta.parse(tree, str(path))
