@@ -1,0 +1,193 @@
+"""The labels file: what the user knows about each log, matched to files by name."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from data.errors import UserError
+from data.schema import CONNECTIONS, LABELS
+
+LABELS_FILE = "labels.csv"
+SUFFIXES = (".gz", ".zst", ".csv", ".klog", ".txt", ".log", ".json")
+FIXED = set(CONNECTIONS.names)
+KNOWN = ("label", "dataset", "kernel", "cc")
+"""Columns of a labels file that fill the connection's own columns."""
+
+
+@dataclass
+class Labels:
+    """Rows of a labels file and what became of them.
+
+    Attributes
+    ----------
+    columns : list of str
+        Attribute columns in the file's order: all but ``source`` and the connection's own.
+    rows : list of dict
+        The file's rows; empty fields are None.
+    """
+
+    path: Path | None = None
+    columns: list[str] = field(default_factory=list)
+    rows: list[dict[str, str | None]] = field(default_factory=list)
+
+    def match(self, sources: list[str], paths: list[Path]) -> list[int | None]:
+        """Find each source's row.
+
+        A row's ``source`` fits a file if it is its path, its name relative to the given
+        directory, or if the trailing components of both agree as far as the shorter goes;
+        suffixes of compression and format may be missing. The longest agreement wins; between two
+        equally long ones nothing is chosen.
+
+        Parameters
+        ----------
+        sources, paths : lists of one length
+            The files' names as in the ``source`` column, and their paths.
+
+        Returns
+        -------
+        list of int or None
+            Index into ``rows`` for each source.
+
+        Raises
+        ------
+        UserError
+            When two different rows fit the same file.
+        """
+        exact: dict[str, list[int]] = defaultdict(list)
+        by_stem: dict[str, list[int]] = defaultdict(list)
+        for i, (source, path) in enumerate(zip(sources, paths, strict=True)):
+            for name in {source, str(path), str(path.resolve())}:
+                exact[name].append(i)
+            by_stem[_stems(source)[-1]].append(i)
+        full = [_stems(str(path.resolve())) for path in paths]
+        found: list[int | None] = [None] * len(sources)
+        for number, row in enumerate(self.rows):
+            name = _clean(row["source"] or "")
+            index = self._find(name, exact, by_stem, sources, full)
+            if index is None:
+                continue
+            previous = found[index]
+            if previous is None:
+                found[index] = number
+            elif self.rows[previous] != row:
+                raise UserError(
+                    f"{self.path}: lines {previous + 2} and {number + 2} both describe "
+                    f"{sources[index]}: keep one"
+                )
+        return found
+
+    def _find(
+        self,
+        name: str,
+        exact: dict[str, list[int]],
+        by_stem: dict[str, list[int]],
+        sources: list[str],
+        full: list[tuple[str, ...]],
+    ) -> int | None:
+        if not name:
+            return None
+        if len(exact.get(name, ())) == 1:
+            return exact[name][0]
+        stems = _stems(name)
+        candidates = by_stem.get(stems[-1], [])
+        scored = [
+            (
+                _agreement(stems, full[i]),
+                PurePosixPath(sources[i]).name == PurePosixPath(name).name,
+                i,
+            )
+            for i in candidates
+        ]
+        # Every component of the row's name has to agree, unless the row's name is the longer.
+        fitting = sorted((s for s in scored if s[0] > 0), reverse=True)
+        if not fitting or (len(fitting) > 1 and fitting[0][:2] == fitting[1][:2]):
+            return None
+        return fitting[0][2]
+
+
+def _clean(name: str) -> str:
+    name = name.strip().replace("\\", "/")
+    return name[2:] if name.startswith("./") else name
+
+
+def _stems(name: str) -> tuple[str, ...]:
+    """Path components, the last without suffixes of compression and format."""
+    parts = PurePosixPath(name).parts or ("",)
+    last = parts[-1]
+    while True:
+        for suffix in SUFFIXES:
+            if last.lower().endswith(suffix) and len(last) > len(suffix):
+                last = last[: -len(suffix)]
+                break
+        else:
+            return (*parts[:-1], last)
+
+
+def _agreement(left: tuple[str, ...], right: tuple[str, ...]) -> int:
+    """Number of equal trailing components."""
+    equal = 0
+    for a, b in zip(reversed(left), reversed(right), strict=False):
+        if a != b:
+            break
+        equal += 1
+    return equal
+
+
+def read_labels(path: Path) -> Labels:
+    """Read a labels file.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a header; the column ``source`` is needed, ``label`` is SB or NSB in any case,
+        ``dataset``, ``kernel`` and ``cc`` fill the connection's own columns, all others are kept
+        as attributes.
+
+    Returns
+    -------
+    Labels
+        The rows.
+
+    Raises
+    ------
+    UserError
+        For an unreadable file, a missing column, a row of the wrong width or an unknown label.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = list(csv.reader(file))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: give a readable labels file") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: not a CSV in UTF-8: {error}") from None
+    header = [name.strip() for name in table[0]] if table else []
+    if "source" not in header:
+        raise UserError(f"{path}: no column 'source' in its first line: add it (the logs' names)")
+    if len(set(header)) != len(header) or "" in header:
+        raise UserError(f"{path}: column names must be there and differ: {', '.join(header)}")
+    clash = sorted((set(header) & FIXED) - {"source", *KNOWN})
+    if clash:
+        raise UserError(f"{path}: column {clash[0]!r} is one that ingest fills: rename it")
+    rows: list[dict[str, str | None]] = []
+    for number, fields in enumerate(table[1:], start=2):
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != len(header):
+            raise UserError(
+                f"{path}: line {number} has {len(fields)} fields, the header {len(header)}"
+            )
+        row = {k: v.strip() or None for k, v in zip(header, fields, strict=True)}
+        if row.get("label") is not None:
+            label = str(row["label"]).upper()
+            if label not in LABELS:
+                raise UserError(
+                    f"{path}: line {number}: label {row['label']!r} is neither SB nor NSB: "
+                    "write one of them or leave it empty"
+                )
+            row["label"] = label
+        rows.append(row)
+    columns = [name for name in header if name != "source" and name not in KNOWN]
+    return Labels(path, columns, rows)

@@ -1,0 +1,222 @@
+"""Reading a file of any size as blocks of complete lines, plain or compressed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from data.formats.base import MAX_LINE_BYTES, Lines
+
+BLOCK_BYTES = 1 << 20
+"""Small enough that parsed columns stay in the cache's reach, large enough to hide Python."""
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class DamagedStream(Exception):
+    """The compressed data ends early or is corrupt; what came before it was delivered."""
+
+
+class Block(NamedTuple):
+    """Some lines, the number of the first (from 1) and the offset of ``buffer[0]`` in the file.
+
+    ``too_long`` marks a block of one line whose middle was left out; ``ends`` then cuts the kept
+    beginning.
+    """
+
+    lines: Lines
+    first_line: int
+    offset: int
+    too_long: bool = False
+
+
+def decompressed(path: Path) -> Iterator[bytes]:
+    """Yield a file's content, decompressed by its magic bytes (gzip, zstd, several members too).
+
+    Raises
+    ------
+    DamagedStream
+        After everything that could be decompressed was yielded.
+    OSError
+        When the file can't be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(0)
+        if head.startswith(GZIP_MAGIC):
+            yield from _gunzip(file)
+        elif head == ZSTD_MAGIC:
+            yield from _unzstd(file)
+        else:
+            while block := file.read(BLOCK_BYTES):
+                yield block
+
+
+def _gunzip(file: object) -> Iterator[bytes]:
+    read = file.read  # type: ignore[attr-defined]
+    machine = zlib.decompressobj(wbits=31)
+    pending = b""
+    while True:
+        if not pending:
+            pending = read(BLOCK_BYTES // 4)
+            if not pending:
+                break
+        if machine.eof:
+            if not pending.strip(b"\0"):
+                # Zero padding after the last member is allowed.
+                pending = b""
+                continue
+            machine = zlib.decompressobj(wbits=31)
+        try:
+            text = machine.decompress(pending, BLOCK_BYTES)
+        except zlib.error as error:
+            raise DamagedStream(str(error)) from None
+        pending = machine.unused_data if machine.eof else machine.unconsumed_tail
+        if text:
+            yield text
+    if not machine.eof:
+        raise DamagedStream("the gzip data ends early")
+
+
+def _unzstd(file: object) -> Iterator[bytes]:
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 28).stream_reader(
+        file, read_across_frames=True
+    )
+    total = 0
+    try:
+        while block := reader.read(BLOCK_BYTES):
+            total += len(block)
+            yield block
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise DamagedStream(str(error)) from None
+    if not _frame_complete(file):
+        raise DamagedStream("the zstd data ends early")
+
+
+def _frame_complete(file: object) -> bool:
+    """Whether the last frame of a zstd file has its end.
+
+    The library's reader says nothing at a cut, so the frames' blocks are walked: headers only.
+    """
+    read, seek = file.read, file.seek  # type: ignore[attr-defined]
+    position, size = 0, seek(0, 2)
+    while position < size:
+        seek(position)
+        head = read(18)
+        if len(head) >= 8 and 0x184D2A50 <= int.from_bytes(head[:4], "little") <= 0x184D2A5F:
+            position += 8 + int.from_bytes(head[4:8], "little")
+            continue
+        if head[:4] != ZSTD_MAGIC:
+            return False
+        try:
+            position += zstandard.frame_header_size(head)
+            checksum = 4 if zstandard.get_frame_parameters(head).has_checksum else 0
+        except zstandard.ZstdError:
+            return False
+        while True:
+            seek(position)
+            block = int.from_bytes(read(3), "little")
+            if position + 3 > size:
+                return False
+            # An RLE block (type 1) stores one byte whatever its size says.
+            position += 3 + (1 if (block >> 1) & 3 == 1 else block >> 3)
+            if position > size:
+                return False
+            if block & 1:
+                break
+        position += checksum
+    return position == size
+
+
+def head(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of the decompressed content, for recognising it; never raises on damage."""
+    got = b""
+    try:
+        for block in decompressed(path):
+            got += block
+            if len(got) >= size:
+                break
+    except DamagedStream:
+        pass
+    return got[:size]
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Cut a file into blocks of complete lines.
+
+    A line of more than ``MAX_LINE_BYTES`` comes as a block of its own with ``too_long`` set and
+    only its beginning kept, so that memory stays bounded whatever the file holds.
+
+    Raises
+    ------
+    DamagedStream
+        After the lines before the damage were yielded, the cut one included.
+    """
+    carry, offset, number = b"", 0, 1
+    skipping, skipped = False, 0
+    damage: DamagedStream | None = None
+    source = decompressed(path)
+    while True:
+        try:
+            fresh = next(source, b"")
+        except DamagedStream as error:
+            fresh, damage = b"", error
+        if not fresh:
+            break
+        if skipping:
+            stop = fresh.find(b"\n")
+            if stop < 0:
+                skipped += len(fresh)
+                continue
+            yield _long(carry, number, offset)
+            offset += skipped + stop + 1
+            number += 1
+            carry, fresh, skipping = b"", fresh[stop + 1 :], False
+        text = carry + fresh if carry else fresh
+        cut = text.rfind(b"\n") + 1
+        if cut:
+            block = _block(text[:cut] if cut < len(text) else text, number, offset)
+            yield block
+            number += len(block.lines.starts)
+            offset += cut
+        carry = text[cut:]
+        if len(carry) > MAX_LINE_BYTES:
+            skipping, skipped, carry = True, len(carry), carry[:1024]
+    if skipping:
+        yield _long(carry, number, offset)
+    elif carry:
+        yield _block(carry, number, offset)
+    if damage is not None:
+        raise damage
+
+
+def _block(text: bytes, number: int, offset: int) -> Block:
+    buffer = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(buffer == 10)
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    return Block(Lines(buffer, starts, _without_return(buffer, starts, ends)), number, offset)
+
+
+def _without_return(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Cut the carriage return of lines that end in one."""
+    last = np.maximum(ends - 1, 0)
+    return ends - ((ends > starts) & (buffer[last] == 13))
+
+
+def _long(kept: bytes, number: int, offset: int) -> Block:
+    buffer = np.frombuffer(kept, np.uint8)
+    return Block(
+        Lines(buffer, np.zeros(1, np.int64), np.array([len(kept)])), number, offset, too_long=True
+    )
