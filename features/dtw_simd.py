@@ -45,8 +45,9 @@ def _minimum(builder: Any, left: Any, right: Any) -> Any:
     return builder.select(builder.fcmp_ordered("<", left, right), left, right)
 
 
-@intrinsic
-def strip(typing_context: Any, a: Any, b: Any, row: Any, columns: Any, dims: Any, first: Any) -> Any:
+def _strip(
+    typing_context: Any, a: Any, b: Any, row: Any, columns: Any, dims: Any, first: Any
+) -> Any:
     """Advance the row buffer by ``ROWS`` rows, for ``LANES`` pairs at once.
 
     Parameters
@@ -79,9 +80,7 @@ def strip(typing_context: Any, a: Any, b: Any, row: Any, columns: Any, dims: Any
             return builder.load(_pointer(builder, address, offset, vector), align=8)
 
         infinity = ir.Constant(vector, [ir.Constant(_DOUBLE, float("inf"))] * LANES)
-        lane0 = builder.insert_element(
-            ir.Constant(vector, ir.Undefined), corner, ir.IntType(32)(0)
-        )
+        lane0 = builder.insert_element(ir.Constant(vector, ir.Undefined), corner, ir.IntType(32)(0))
         corners = builder.shuffle_vector(
             lane0,
             ir.Constant(vector, ir.Undefined),
@@ -129,3 +128,7 @@ def strip(typing_context: Any, a: Any, b: Any, row: Any, columns: Any, dims: Any
 
     address = types.uintp
     return types.void(address, address, address, types.int64, dims, types.float64), codegen
+
+
+strip: Any = intrinsic(_strip)
+"""``_strip`` as a function that compiled code calls."""

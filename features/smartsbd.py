@@ -23,6 +23,8 @@ DISTANCE_HIGH = 16384.0
 DISTANCE_SCALE = 1 << 16
 RATIO_HIGH = 1024.0
 RATIO_SCALE = 1 << 20
+_ZERO = 1e-9
+"""Spreads up to this are rounding: the mean of equal numbers needn't equal them."""
 
 _TABLE = "smartsbd.txt Table 3"
 _SERIES = {
@@ -92,9 +94,7 @@ def compute(windows: Sequence[Window]) -> Float:
     float64 [len(windows), 18]
         Columns as :data:`FEATURES`, clipped to their ranges.
     """
-    columns: dict[str, Float] = {
-        feature.name: np.empty(len(windows)) for feature in FEATURES
-    }
+    columns: dict[str, Float] = {feature.name: np.empty(len(windows)) for feature in FEATURES}
     series = [_series(window) for window in windows]
     for row, (window, parts) in enumerate(zip(windows, series, strict=True)):
         squared = {name: np.sum((pair[0] - pair[1]) ** 2) for name, pair in parts.items()}
@@ -112,9 +112,9 @@ def compute(windows: Sequence[Window]) -> Float:
 
 def ratio(value: float, base: float) -> float:
     """``value / base``, finite everywhere: 1 for 0/0, the top of the range for x/0."""
-    if base > 0:
+    if base > _ZERO:
         return min(value / base, RATIO_HIGH)
-    return 1.0 if value <= 0 else RATIO_HIGH
+    return 1.0 if value <= _ZERO else RATIO_HIGH
 
 
 def _series(window: Window) -> dict[str, Float]:

@@ -1,0 +1,250 @@
+"""Compute features from an ingested directory: one row per window of a connection."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from features.params import SbdParams
+
+EXAMPLE = """\
+example: cczoo features sbd --events data/interim --out data/processed/sbd.parquet --json
+
+columns: source, connection, window, label, start_us, end_us, rtt_kind, the features of every
+family (docs/features.md), then the connection's attributes"""
+
+KEPT_ATTRIBUTES = ("dataset", "kernel", "cc")
+"""Fixed columns of ``connections.parquet`` that go before the labels file's own."""
+
+VARIABLES_USED = ("rtt_us", "srtt_us", "ca_state", "ack", "retransmit", "throughput_bps")
+BATCH = 16
+"""Connections that a worker gets at a time: enough pairs to fill the SIMD lanes."""
+
+Connection = tuple[dict[str, Any], dict[int, dict[str, Any]]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("what", help="what to compute: sbd")
+    parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
+    parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
+    parser.add_argument("--params", type=Path, help="YAML file with settings (features: sbd: ...)")
+    parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ``cczoo features``."""
+    if args.what != "sbd":
+        raise unknown_name("feature table", args.what, ["sbd"])
+    if args.jobs < 0:
+        raise UserError(f"--jobs {args.jobs}: give a positive number")
+    if args.out.is_dir():
+        raise UserError(f"--out {args.out}: is a directory: give a file name")
+    jobs = args.jobs or len(os.sched_getaffinity(0))
+    table, counts = featurize(args.events, load_params(args.params), jobs)
+    write(table, args.out)
+    if args.json:
+        from pipelines.output import print_json
+
+        print_json({**counts, "out": str(args.out)})
+    else:
+        without = counts["connections_without_window"]
+        print(f"{counts['windows']} windows of {counts['connections']} connections → {args.out}")
+        for reason, number in without["reasons"].items():
+            print(f"  without a window: {number} ({reason})")
+    return 0
+
+
+def load_params(path: Path | None) -> SbdParams:
+    """Read ``features.sbd`` of a params file, the defaults without one."""
+    from features.params import SbdParams
+
+    if path is None:
+        return SbdParams()
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: not a readable YAML file: {error}") from None
+    features = tree.get("features") if isinstance(tree, dict) else None
+    own = features.get("sbd") if isinstance(features, dict) else None
+    if not isinstance(own, dict):
+        raise UserError(f"{path}: has no settings under features: sbd:")
+    return SbdParams.parse(own, f"{path}: features.sbd")
+
+
+def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Compute the table of an ingested directory.
+
+    Parameters
+    ----------
+    events : Path
+        Directory made by ``cczoo ingest``.
+    params : SbdParams
+        Window settings.
+    jobs : int
+        Processes.
+
+    Returns
+    -------
+    table : polars.DataFrame
+        One row per window, sorted by source, connection and window.
+    counts : dict
+        ``windows``, ``connections``, ``connections_without_window`` {count, reasons}.
+    """
+    import numpy as np
+    import polars as pl
+
+    from data.schema import CONNECTIONS
+    from data.store import read_connections
+    from features.sbd import FAMILIES, features_of
+
+    connections = read_connections(events)
+    attributes = [
+        *KEPT_ATTRIBUTES,
+        *(name for name in connections.columns if name not in CONNECTIONS.names),
+    ]
+    names = [feature.name for family in FAMILIES for feature in features_of(family)]
+    if clash := sorted(set(attributes) & {*names, *_FIXED}):
+        raise UserError(
+            f"{events}: the labels' column {clash[0]!r} has a feature's name: rename it"
+        )
+    heads: list[tuple[Any, ...]] = []
+    blocks = []
+    reasons: Counter[str] = Counter()
+    seen = 0
+    for head, block, failed in _results(events, params, jobs, connections.height):
+        heads += head
+        blocks.append(block)
+        reasons.update(failed)
+        seen += len({row[1] for row in head}) + len(failed)
+    if connections.height > seen:
+        reasons["no events"] = connections.height - seen
+    values = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
+    fixed = pl.DataFrame(heads, schema=_FIXED, orient="row")
+    features = pl.DataFrame(values, schema=dict.fromkeys(names, pl.Float64), orient="row")
+    own = connections.select("connection", *(pl.col(name).cast(pl.String) for name in attributes))
+    table = (
+        pl.concat([fixed, features], how="horizontal")
+        .join(own, on="connection", how="left", maintain_order="left")
+        .sort("source", "connection", "window")
+    )
+    without = {"count": sum(reasons.values()), "reasons": dict(sorted(reasons.items()))}
+    return table, {
+        "windows": table.height,
+        "connections": connections.height,
+        "connections_without_window": without,
+    }
+
+
+_FIXED: dict[str, Any] = {
+    "source": str,
+    "connection": str,
+    "window": int,
+    "label": str,
+    "start_us": int,
+    "end_us": int,
+    "rtt_kind": str,
+}
+
+Result = tuple[list[tuple[Any, ...]], Any, list[str]]
+
+
+def write(table: pl.DataFrame, path: Path) -> None:
+    """Write the table under a temporary name, then rename; the families' hashes go along."""
+    from features.sbd import FAMILIES, features_of
+    from features.spec import schema_hash
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    hashes = {f"cczoo.{family}": schema_hash(features_of(family)) for family in FAMILIES}
+    table.write_parquet(part, compression="zstd", metadata=hashes)
+    part.replace(path)
+
+
+def compute_batch(batch: list[Connection], params: SbdParams) -> Result:
+    """Windows and features of some connections: what a worker does.
+
+    Returns
+    -------
+    heads : list of tuple
+        Fixed columns of each window.
+    values : float64 [windows, features]
+        All families' features side by side.
+    reasons : list of str
+        One for each connection without a window.
+    """
+    import numpy as np
+
+    from features import sbd
+    from features.windows import windows
+
+    heads: list[tuple[Any, ...]] = []
+    found = []
+    reasons = []
+    for row, events in batch:
+        own, reason = windows(row, events, params)
+        if reason:
+            reasons.append(reason)
+        for window in own:
+            span = (window.start_us, window.end_us, window.rtt_kind)
+            heads.append((row["source"], row["connection"], window.index, row["label"], *span))
+            found.append(window)
+    values = np.concatenate([sbd.compute(family, found) for family in sbd.FAMILIES], axis=1)
+    return heads, values, reasons
+
+
+def _results(events: Path, params: SbdParams, jobs: int, total: int) -> Iterator[Result]:
+    """Results in the order of the directory, whatever the number of processes."""
+    from data.store import iter_connections
+    from pipelines.output import progress
+
+    batches = _batches(progress(iter_connections(events), "features", total))
+    if jobs == 1 or total <= BATCH:
+        for batch in batches:
+            yield compute_batch(batch, params)
+        return
+    import multiprocessing
+
+    # Not fork: Arrow's threads may hold locks that a forked child would wait for forever.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        waiting: list[Future[Result]] = []
+        for batch in batches:
+            waiting.append(pool.submit(compute_batch, batch, params))
+            if len(waiting) >= 2 * jobs:  # reading must not run away from computing
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
+
+def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
+    iterator = iter(connections)
+    while taken := list(islice(iterator, BATCH)):
+        yield [
+            (
+                row,
+                {
+                    subflow: {
+                        name: (times.copy(), values.copy())
+                        for name, (times, values) in variables.items()
+                        if name in VARIABLES_USED
+                    }
+                    for subflow, variables in events.items()
+                },
+            )
+            for row, events in taken
+        ]
