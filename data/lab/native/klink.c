@@ -1,5 +1,14 @@
 /* klink CONFIG --log FILE --stats FILE [--fifo PRIO] [--queue-sample-ms N]
  *
+ * What CONFIG's values mean:
+ *   loss       a fraction, 0 to 1, drawn for each packet before the queue
+ *   queue_*    what may wait behind the packet in service, which doesn't count
+ *   jitter_ms  up to this much is added to delay_ms, evenly drawn; a packet never overtakes one
+ *   trace      bytes of 1500 at each of the file's milliseconds, shared by small packets, lost when
+ *              nothing waits; steps: Mbps from each line's second on, the last step as long as the
+ *              one before it; both begin at "ready" and loop
+ * A packet waits (queue_delay_s) from its arrival until it is first in line.
+ *
  * Forwards IPv4 packets between TUN devices of several network namespaces through stages of loss,
  * queue and delay. One thread, one ppoll() per wake-up. A stage knows each packet's times when it
  * arrives, and keeps order, so the next thing to happen is at the head of one of few lists. */

@@ -168,12 +168,24 @@ static void write_address(FILE *out, const char *key, uint32_t address)
 		fprintf(out, ", \"%s\": null", key);
 }
 
+/* As CONFIG writes it: with its namespace only where the name alone is ambiguous. */
+static void write_device(FILE *out, const struct lab *lab, const char *key, int index)
+{
+	const struct device *device = &lab->devices[index];
+	bool ambiguous = false;
+
+	for (int i = 0; i < lab->device_count; i++)
+		ambiguous |= i != index && !strcmp(lab->devices[i].name, device->name);
+	fprintf(out, "\"%s\": \"%s%s%s\"", key, ambiguous ? lab->netns[device->netns].name : "",
+		ambiguous ? ":" : "", device->name);
+}
+
 static void write_path(FILE *out, const struct lab *lab, const struct path *path)
 {
-	const struct device *from = &lab->devices[path->from], *to = &lab->devices[path->to];
-
-	fprintf(out, "    {\"from\": \"%s:%s\", \"to\": \"%s:%s\"", lab->netns[from->netns].name,
-		from->name, lab->netns[to->netns].name, to->name);
+	fputs("    {", out);
+	write_device(out, lab, "from", path->from);
+	fputs(", ", out);
+	write_device(out, lab, "to", path->to);
 	write_address(out, "src", path->src);
 	write_address(out, "dst", path->dst);
 	fputs(", \"stages\": [", out);
