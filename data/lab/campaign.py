@@ -32,7 +32,7 @@ HOST_RETRIES = 3
 MAX_DRAWS_PER_TARGET = 2.0
 MAX_FAILURES_IN_A_ROW = 8
 OVERHEAD_S = 3.0
-STAGGER_S = 0.25
+STAGGER_S = 0.7
 STEAL_CHECK_S = 5.0
 BACK_OFF_STEAL, RECOVERED_STEAL = 0.03, 0.01
 
@@ -40,7 +40,7 @@ BACK_OFF_STEAL, RECOVERED_STEAL = 0.03, 0.01
 LABEL_COLUMNS = (
     "label", "dataset", "family", "case", "cc", "wifi_sport", "duration_s", "rtt_wifi_ms",
     "rtt_lte_ms", "rate_wifi_mbps", "rate_lte_mbps", "queue_wifi_bytes", "queue_lte_bytes",
-    "cross_traffic", "first", "group", "seed", "kernel", "started",
+    "cross_traffic", "first", "group", "alpha_own", "seed", "kernel", "started",
 )  # fmt: skip
 
 
@@ -122,7 +122,10 @@ def write_labels(out: Path, records: list[dict[str, Any]]) -> int:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["source", *LABEL_COLUMNS])
     rows = sorted(accepted(records).values(), key=lambda r: (r["dataset"], r["id"]))
+    slow = validate.alpha_failures(rows, own=True)
     for record in rows:
+        if record.get("alpha_check"):
+            record = {**record, "alpha_own": "no" if record["id"] in slow else "yes"}
         source = f"{record['dataset']}/{record['id']}.klog.zst"
         writer.writerow([source, *(_cell(record.get(column)) for column in LABEL_COLUMNS)])
     temporary = out / f".{LABELS}.tmp"
