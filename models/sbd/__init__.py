@@ -1,0 +1,1 @@
+"""Shared-bottleneck detection: estimators, rules, protocol, verdicts."""

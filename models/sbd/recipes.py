@@ -1,0 +1,72 @@
+"""Which models are compared and which of them are kept: names, features, hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.sbd.params import Params
+from models.sbd.protocol import Recipe
+
+CORRELATION = "RTT_Corr"
+"""The second family's column that holds the plain correlation over the whole window."""
+
+FAMILY_NAMES = ("smartsbd", "smartsbd-plus")
+SHORT = {
+    "dt": "decision-tree",
+    "rf": "random-forest",
+    "svm": "svm-rbf",
+    "lr": "logistic-regression",
+    "gb": "gradient-boosting",
+}
+
+
+def paper(
+    features: Sequence[str],
+    found: Mapping[str, Mapping[str, Any]],
+    params: Params,
+    suffix: str = "",
+) -> list[Recipe]:
+    """The paper's classifiers with the hyperparameters that the search found.
+
+    Parameters
+    ----------
+    features : sequence of str
+        The subset, or all 18.
+    found : mapping
+        Of `models.sbd.search.best`: classifier -> ``{settings}``.
+    params : Params
+        Bounds of what is exported.
+    suffix : str
+        Appended to the names.
+    """
+    settings = {name: dict(row["settings"]) for name, row in found.items()}
+    tree = settings["decision-tree"]
+    forest = settings["random-forest"]
+    # What goes into a kernel is bounded, whatever the search would like.
+    tree["depth"] = min(tree["depth"], params.zoo_depth)
+    forest |= {"depth": min(forest["depth"], params.zoo_depth), "trees": params.zoo_trees}
+    return [
+        Recipe(f"smartsbd-{short}{suffix}", SHORT[short], tuple(features), settings[SHORT[short]])
+        for short in ("dt", "rf", "svm", "lr")
+    ]
+
+
+def plus(features: Sequence[str], params: Params) -> list[Recipe]:
+    """Candidates for the general model."""
+    depth, trees = params.zoo_depth, params.plus.forest_trees
+    settings: dict[str, dict[str, Any]] = {
+        "dt": {"depth": min(6, depth), "leaf": 20},
+        "rf": {"depth": depth, "trees": trees, "leaf": 3},
+        "lr": {"c": 0.1},
+        "gb": {"trees": params.plus.boosting_trees, "depth": 3, "rate": 0.08, "leaf": 20},
+    }
+    return [
+        Recipe(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)
+        for short, one in settings.items()
+    ]
+
+
+def threshold(column: str = CORRELATION) -> Recipe:
+    """The baseline that every learned model has to beat."""
+    return Recipe("threshold", "threshold", (column,))

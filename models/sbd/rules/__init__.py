@@ -1,0 +1,84 @@
+"""Rule-based shared bottleneck detection: the schemes that the learned models are compared with.
+
+Each module judges windows of one connection: ``judge(pair, windows) -> shares`` where ``shares``
+(n, 2) holds the share of each window's time in which the scheme holds the subflows for sharing
+(column 0) and for not sharing (column 1) a bottleneck, as section 5.1 of the paper counts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from data.errors import unknown_name
+from models.sbd.parallel import Progress, silent
+from models.sbd.rules.pair import Pair, pair
+from models.sbd.table import Windows
+
+Judge = Callable[[Pair, NDArray[np.int64]], NDArray[np.float64]]
+
+RULES: dict[str, str] = {
+    "dwc": "models.sbd.rules.dwc",
+    "sbd": "models.sbd.rules.rfc8382",
+    "ton20": "models.sbd.rules.ton20",
+}
+"""Scheme -> module. The threshold baseline learns its threshold and is a classifier."""
+
+
+def judge_of(name: str) -> Judge:
+    """The scheme's function.
+
+    Raises
+    ------
+    UserError
+        When no scheme has this name.
+    """
+    if name not in RULES:
+        raise unknown_name("rule-based scheme", name, RULES)
+    judge: Judge = importlib.import_module(RULES[name]).judge
+    return judge
+
+
+def run(
+    events: Path, table: Windows, names: Sequence[str], progress: Progress = silent
+) -> dict[str, NDArray[np.float64]]:
+    """Judge all windows of a table by their connections' events.
+
+    Parameters
+    ----------
+    events : Path
+        Ingested directory.
+    table : Windows
+        N rows with ``start_us`` and ``end_us``.
+    names : sequence of str
+        Keys of `RULES`.
+    progress : callable
+        Who hears of the progress.
+
+    Returns
+    -------
+    dict
+        scheme -> shares (N, 2); NaN where the events lack the connection.
+    """
+    from data.store import iter_connections
+
+    judges = {name: judge_of(name) for name in names}
+    shares = {name: np.full((len(table), 2), np.nan) for name in names}
+    spans = table.frame.select(pl.col("start_us", "end_us").cast(pl.Int64)).to_numpy()
+    rows: dict[str, list[int]] = {}
+    for i, name in enumerate(table.frame["connection"].cast(pl.String).to_list()):
+        rows.setdefault(name, []).append(i)
+    found = iter_connections(events, set(rows))
+    for row, series in progress(found, "rule-based schemes", len(rows)):
+        two = pair(series)
+        if two is None:
+            continue
+        index = rows[row["connection"]]
+        for name, judge in judges.items():
+            shares[name][index] = judge(two, spans[index])
+    return shares

@@ -1,0 +1,194 @@
+"""The last step of ``cczoo train sbd``: fit the models that are kept and write them to the zoo."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from features.sbd import features_of
+from features.spec import schema_hash
+from models.sbd import accumulate, card, plus
+from models.sbd.accumulate import Verdicts
+from models.sbd.classifiers import CLASSIFIERS, make
+from models.sbd.protocol import Recipe
+from models.sbd.table import Windows
+from pipelines.tracking import file_hash
+
+if TYPE_CHECKING:
+    from pipelines.train_steps import Job
+
+PROTOCOLS = (
+    ("within", "four sites, 10 shuffle splits, trained on the sites alone"),
+    ("unseen", "Table 6, unseen, trained on the sites alone"),
+    ("unseen-varied", "Table 6, unseen, trained on the sites and the randomised campaign"),
+    ("mixed", "randomised campaign, 10 shuffle splits, trained on the sites and the rest of it"),
+    ("transfer", "randomised campaign, trained on the sites alone"),
+    ("family", "families of conditions left out of training"),
+)
+"""Protocol -> what it is called in a model card."""
+
+SUMMARIES = {
+    "smartsbd": "The paper's SmartSBD classifier, reproduced on kernel logs of this project's lab.",
+    "smartsbd-plus": "A shared-bottleneck classifier on scale-free features, for conditions that "
+    "training didn't have.",
+}
+
+
+def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
+    """Fit and write every kept model, and the chosen general one under its plain name."""
+    predictions = pl.read_parquet(job.out / "predictions.parquet")
+    chosen = job.read("plus.json").get("chosen")
+    train = training_rows(job)
+    written: dict[str, Any] = {}
+    for recipe in known:
+        if recipe.name.endswith("-all") or recipe.classifier == "threshold":
+            continue
+        names = [recipe.name] + (["smartsbd-plus"] if recipe.name == chosen else [])
+        estimator = make(recipe.classifier, job.params.seed, recipe.settings)
+        estimator.fit(train.matrix(recipe.features), train.y)
+        for name in names:
+            entry = dataclasses.replace(recipe, name=name)
+            written[name] = _write(job, entry, recipe.name, estimator, train, predictions)
+    job.write("metrics.json", written)
+    return {name: metrics["headline"] for name, metrics in written.items()}
+
+
+def training_rows(job: Job) -> Windows:
+    """Sites and randomised campaign; Table 6 stays unseen. All rows of a table with neither."""
+    dataset = job.table.column("dataset")
+    protocol = job.params.protocol
+    mask = np.isin(dataset, (*protocol.sites, protocol.varied))
+    return job.table.take(mask) if mask.any() else job.table
+
+
+def _write(
+    job: Job,
+    recipe: Recipe,
+    tested_as: str,
+    estimator: Any,
+    train: Windows,
+    predictions: pl.DataFrame,
+) -> dict[str, Any]:
+    from pipelines.zoo import write_entry
+
+    family = "smartsbd-plus" if recipe.name.startswith("smartsbd-plus") else "smartsbd"
+    specs = {feature.name: feature for feature in features_of(family)}
+    features = [specs[name] for name in recipe.features]
+    verdicts = _verdicts(job, tested_as, predictions)
+    metrics = _metrics(job, tested_as)
+    command = shlex.join(["cczoo", *sys.argv[1:]])
+    data_hash = file_hash(job.features)
+    meta = {
+        "family": family,
+        "data_hash": data_hash,
+        "created_by": command,
+        "calibration": {
+            "kind": "platt",
+            "slope": verdicts.slope,
+            "offset": verdicts.offset,
+        },
+        "accumulation": {
+            "forget": verdicts.forget,
+            "temper": verdicts.temper,
+            "confidence": verdicts.confidence,
+        },
+    }
+    text = card.render(
+        name=recipe.name,
+        summary=SUMMARIES[family],
+        label=CLASSIFIERS[recipe.classifier].label,
+        settings=dict(recipe.settings),
+        features=list(recipe.features),
+        trained={
+            "windows": len(train),
+            "connections": int(np.unique(train.group).size),
+            "datasets": sorted(set(train.column("dataset")) - {""}),
+        },
+        schema_hash=schema_hash(features),
+        data_hash=data_hash,
+        command=command,
+        verdicts=verdicts,
+        level=round(100 * job.params.confidence),
+        figures=_figures(metrics),
+        others=card.others(job.read("table5.json"), _optional(job, "rules.json"), tested_as),
+        coverage=_coverage(job, tested_as),
+        limits=[],
+    )
+    write_entry(recipe.name, estimator, features, meta, train.frame, metrics, text, zoo=job.zoo)
+    return metrics
+
+
+def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> Verdicts:
+    """Calibration and memory from predictions on left-out families, or on shuffle splits."""
+    rows, p = plus.outer(predictions, model)
+    if rows.size == 0:
+        mine = predictions.filter(pl.col("model") == model)
+        mine = mine.unique("row", keep="first", maintain_order=True).sort("row")
+        rows, p = mine["row"].to_numpy(), mine["probability"].to_numpy()
+    y, group = job.table.y[rows], job.table.group[rows]
+    return accumulate.fit(p, y, group, job.params.plus.confidence)
+
+
+def _metrics(job: Job, model: str) -> dict[str, Any]:
+    column = job.params.protocol.family_column
+    found: dict[str, Any] = {}
+    for protocol, file in (("within", "table5.json"), ("mixed", "mixed.json")):
+        for row in job.read(file):
+            if row["model"] == model and row["dataset"] == "ALL":
+                found[protocol] = {
+                    "window": row["both"],
+                    "connection": row["connection"],
+                    "sb": row["sb"],
+                    "nsb": row["nsb"],
+                }
+    table6 = job.read("table6.json")
+    listed = {
+        "unseen": (table6["unseen"], "case"),
+        "unseen-varied": (table6["unseen-varied"], "case"),
+        "transfer": (job.read("transfer.json"), column),
+        "family": (job.read("lofo.json")["families"], column),
+    }
+    for protocol, (rows, key) in listed.items():
+        for row in rows:
+            if row["model"] == model:
+                into = found.setdefault(protocol, {"by": {}})
+                figures = {k: row[k] for k in ("window", "connection", "windows", "connections")}
+                if row[key] == "ALL":
+                    into |= figures
+                else:
+                    into["by"][row[key]] = figures
+    found["headline"] = {
+        protocol: {
+            "window": value["window"]["mean"],
+            "connection": value["connection"]["mean"],
+        }
+        for protocol, value in found.items()
+    }
+    return found
+
+
+def _figures(metrics: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {
+            "name": title,
+            "window": card.interval(metrics[protocol]["window"]),
+            "connection": card.interval(metrics[protocol]["connection"]),
+        }
+        for protocol, title in PROTOCOLS
+        if protocol in metrics
+    ]
+
+
+def _coverage(job: Job, model: str) -> list[dict[str, str]]:
+    rows = job.read("lofo.json")["candidates"].get(model, {}).get("coverage", [])
+    return [{k: "–" if v is None else f"{v:.3f}" for k, v in row.items()} for row in rows]
+
+
+def _optional(job: Job, name: str) -> Any:
+    return job.read(name) if (job.out / name).is_file() else []

@@ -1,0 +1,268 @@
+"""The steps of ``cczoo train sbd``: each reads files, calls the models layer, writes files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from data.errors import UserError
+from features.sbd import features_of
+from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, tables
+from models.sbd.params import Params
+from models.sbd.protocol import Recipe
+from models.sbd.table import Windows, read, windows
+from pipelines.output import progress
+
+
+@dataclass
+class Job:
+    """Where a training run reads and writes."""
+
+    features: Path
+    out: Path
+    params: Params
+    events: Path | None = None
+    zoo: Path | None = None
+
+    @cached_property
+    def names(self) -> dict[str, list[str]]:
+        """Feature names per family."""
+        return {family: [f.name for f in features_of(family)] for family in recipes.FAMILY_NAMES}
+
+    @cached_property
+    def table(self) -> Windows:
+        """Labelled rows with finite features of both families."""
+        table = windows(read(self.features))
+        both = [name for names in self.names.values() for name in names]
+        usable = table.take((table.y >= 0) & table.finite(both))
+        if np.unique(usable.y).size < 2:
+            raise UserError(
+                f"{self.features}: both SB and NSB windows are needed to train, of {len(table)} "
+                f"rows {len(usable)} are labelled and finite"
+            )
+        return usable
+
+    def sites(self) -> Windows:
+        """The rows of the four sites; all rows where a table has none of them."""
+        mask = np.isin(self.table.column("dataset"), self.params.protocol.sites)
+        return self.table.take(mask) if mask.any() else self.table
+
+    def write(self, name: str, value: Any) -> None:
+        """Write one result table as JSON, whole or not at all."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
+        _replace(self.out / name, lambda path: path.write_text(text, encoding="utf-8"))
+
+    def read(self, name: str) -> Any:
+        """Read a result table of an earlier step."""
+        path = self.out / name
+        if not path.is_file():
+            raise UserError(f"{path}: missing: run `cczoo train sbd` with the earlier steps first")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+def load_params(path: Path | None, seed: int | None = None) -> Params:
+    """Settings from the ``sbd`` section of a YAML file, defaults without one."""
+    tree: Mapping[str, Any] = {}
+    if path is not None:
+        import yaml
+
+        try:
+            tree = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("sbd", {})
+        except (OSError, yaml.YAMLError, AttributeError) as error:
+            raise UserError(f"{path}: not a readable YAML mapping: {error}") from None
+    if seed is not None:
+        tree = {**tree, "seed": seed}
+    return Params.parse(tree, f"{path or 'settings'}: sbd")
+
+
+def step_search(job: Job) -> dict[str, Any]:
+    """Rank the features and search Table 4's spaces; writes mi.json, search.csv, best.json."""
+    params, table = job.params, job.sites()
+    ranked = {}
+    for family, names in job.names.items():
+        ranked[family] = mi.ranking(
+            table.matrix(names),
+            table.y,
+            names,
+            params.selection.seeds,
+            params.selection.neighbours,
+            params.seed,
+        )
+    subsets = mi.subsets(ranked["smartsbd"], params.search.subsets)
+    curves = search.run(table, subsets, params.search, params.seed, params.workers, _progress)
+    best = search.best(curves, params.protocol.top_k)
+    job.write("mi.json", {"ranking": ranked, "subsets": subsets})
+    _replace(job.out / "search.csv", curves.write_csv)
+    job.write("best.json", best)
+    return {"top": [row["feature"] for row in ranked["smartsbd"][:8]], "best": best}
+
+
+def step_protocol(job: Job) -> dict[str, Any]:
+    """Predict everything out of sample and write the tables; see `write_tables`."""
+    params, table = job.params, job.table
+    todo = protocol.splits(table, params.protocol, params.seed)
+    if not todo:
+        raise UserError(
+            f"{job.features}: no row of the data sets {', '.join(params.protocol.sites)} or "
+            f"{params.protocol.varied!r} (column `dataset`): nothing to evaluate on"
+        )
+    known = all_recipes(job)
+    single = [split for split in todo if split.protocol != "families"]
+    nested = [split for split in todo if split.protocol == "families"]
+    candidates = [r for r in known if r.name.startswith("smartsbd-plus")]
+    frames = [protocol.predict(table, known, single, params.seed, params.workers, _progress)]
+    if nested:
+        frames.append(
+            protocol.predict(table, candidates, nested, params.seed, params.workers, _progress)
+        )
+    predictions = pl.concat(frames)
+    job.out.mkdir(parents=True, exist_ok=True)
+    _replace(job.out / "predictions.parquet", predictions.write_parquet)
+    return write_tables(job, predictions, [r.name for r in candidates])
+
+
+def write_tables(job: Job, predictions: pl.DataFrame, candidates: list[str]) -> dict[str, Any]:
+    """Write every result table of the protocol and return the headline figures."""
+    params, table = job.params, job.table
+    column = params.protocol.family_column
+    choice = plus.choose(predictions, candidates, table, column, params.plus.confidence)
+    job.write("plus.json", choice)
+    fitted = {
+        (model, family): plan["verdicts"][model]
+        for family, plan in choice.get("outer", {}).items()
+        for model in candidates
+    }
+    # A row of the model that is chosen anew for each family, beside the candidates' own.
+    table5 = tables.within(table, predictions, "within", params)
+    table6 = {
+        kind: tables.by_value(table, predictions, kind, "case", params)
+        for kind in ("unseen", "unseen-varied")
+    }
+    families = tables.by_value(table, predictions, "family", column, params, fitted)
+    nested = tables.honest_verdicts(table, predictions, choice, None)
+    each = {name: tables.honest_verdicts(table, predictions, choice, name) for name in candidates}
+    verdicts = choice.get("verdicts", {})
+    pooled = tables.scores(
+        table, predictions, ("within", "mixed", "unseen", "family"), verdicts, params
+    )
+    job.write("table5.json", table5)
+    job.write("table6.json", table6)
+    job.write("mixed.json", tables.within(table, predictions, "mixed", params))
+    job.write("transfer.json", tables.by_value(table, predictions, "transfer", column, params))
+    job.write("lofo.json", {"families": families, "nested": nested, "candidates": each})
+    job.write("calibration.json", tables.calibration(table, predictions, choice))
+    job.write("confusion.json", pooled)
+    job.write("delay.json", delays(job, predictions, verdicts))
+    if job.events is not None:
+        shares = rules.run(job.events, table, list(rules.RULES), _progress)
+        job.write("rules.json", tables.rules(table, shares, params))
+    return {
+        "within": {r["model"]: r["both"]["mean"] for r in table5 if r["dataset"] == "ALL"},
+        "unseen": {r["model"]: r["window"]["mean"] for r in table6["unseen"] if r["case"] == "ALL"},
+        "family": {
+            r["model"]: [r["window"]["mean"], r["connection"]["mean"]]
+            for r in families
+            if r[column] == "ALL"
+        },
+        "chosen": choice.get("chosen"),
+        "nested": nested,
+    }
+
+
+def delays(job: Job, predictions: pl.DataFrame, verdicts: Mapping[str, Any]) -> dict[str, Any]:
+    """Detection delay per model and data set, on rows predicted out of sample."""
+    found: dict[str, Any] = {}
+    for model in predictions["model"].unique(maintain_order=True):
+        # Whole connections: each by the first split that tested it.
+        mine = predictions.filter(
+            (pl.col("model") == model) & pl.col("protocol").is_in(["within", "unseen", "family"])
+        )
+        mine = mine.unique("row", keep="first", maintain_order=True).sort("row")
+        mask = np.zeros(len(job.table), dtype=np.bool_)
+        mask[mine["row"].to_numpy()] = True
+        found[model] = evaluation.delay(
+            job.table.take(mask), mine["probability"].to_numpy(), verdicts.get(model, tables.PLAIN)
+        )
+    return found
+
+
+def all_recipes(job: Job) -> list[Recipe]:
+    """Every model of the comparison, as the search left its hyperparameters."""
+    best = job.read("best.json")
+    subsets = job.read("mi.json")["subsets"]
+    top = subsets[min(job.params.protocol.top_k, len(subsets)) - 1]
+    family = job.names
+    known = recipes.paper(top, best, job.params)
+    known += recipes.paper(family["smartsbd"], best, job.params, "-all")
+    known += recipes.plus(family["smartsbd-plus"], job.params)
+    if recipes.CORRELATION in family["smartsbd-plus"]:
+        known.append(recipes.threshold())
+    return known
+
+
+def step_fit(job: Job) -> dict[str, Any]:
+    """Fit what is kept and write it to the zoo; see `pipelines.train_fit`."""
+    from pipelines.train_fit import fit_zoo
+
+    return fit_zoo(job, all_recipes(job))
+
+
+STEPS: dict[str, Callable[[Job], dict[str, Any]]] = {
+    "search": step_search,
+    "protocol": step_protocol,
+    "fit": step_fit,
+}
+
+
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """The headline figures for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    done = summary.get("protocol")
+    if done:
+        view = Table("model", "four sites", "Table 6 unseen", "family left out", "connections")
+        for model, within in done["within"].items():
+            left = done["family"].get(model, [None, None])
+            figures = (within, done["unseen"].get(model), *left)
+            view.add_row(model, *("–" if f is None else f"{f:.3f}" for f in figures))
+        console.print(view)
+    for step, value in summary.items():
+        if step != "protocol":
+            console.print(f"{step}: {json.dumps(_plain(value))}")
+
+
+def _progress(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
+    return progress(items, what, total)
+
+
+def _plain(value: Any) -> Any:
+    """JSON-ready: settings models as dicts, NaN as null, numpy scalars as numbers."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    write(temporary)
+    temporary.replace(path)

@@ -1,0 +1,59 @@
+"""Tables in the shape of the features Parquet, with a known share of signal."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import polars as pl
+
+from features.sbd import features_of
+
+SITES = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
+FAMILIES = ("wired", "wifi", "lte", "bloated", "lossy")
+
+
+def features(
+    seed: int = 0, per_site: int = 20, per_family: int = 16, per_case: int = 3, windows: int = 3
+) -> pl.DataFrame:
+    """A table whose first features of each family tell SB from NSB, with noise per connection."""
+    rng = np.random.default_rng(seed)
+    names = {f: [x.name for x in features_of(f)] for f in ("smartsbd", "smartsbd-plus")}
+    rows: list[dict[str, object]] = []
+    numbers = count()
+
+    def add(dataset: str, label: str, family: str | None, case: str | None) -> None:
+        sign = 1.0 if label == "SB" else -1.0
+        connection = f"c{next(numbers):05d}"
+        own = rng.normal(0, 0.4)
+        for window in range(windows):
+            row: dict[str, object] = {
+                "source": f"{connection}.klog.zst",
+                "connection": connection,
+                "window": window,
+                "label": label,
+                "start_us": 10_000_000 + window * 2_000_000,
+                "end_us": 12_000_000 + window * 2_000_000,
+                "rtt_kind": "raw",
+                "dataset": dataset,
+                "family": family,
+                "case": case,
+                "cc": "bpf_lia",
+            }
+            for of_family in names.values():
+                for i, name in enumerate(of_family):
+                    strength = 0.9 if i < 4 or name in ("RTT_SD_Ratio", "RTT_Corr") else 0.1
+                    row[name] = sign * strength + own + rng.normal(0, 0.8)
+            rows.append(row)
+
+    for site in SITES:
+        for i in range(per_site):
+            add(site, ("SB", "NSB")[i % 2], None, None)
+    for family in FAMILIES:
+        for i in range(per_family):
+            add("random", ("SB", "NSB")[i % 2], family, None)
+    for label in ("SB", "NSB"):
+        for number in range(1, 6):
+            for _ in range(per_case):
+                add("table6", label, None, f"{label}{number}")
+    return pl.DataFrame(rows, infer_schema_length=None)
