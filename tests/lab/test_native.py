@@ -247,7 +247,7 @@ def flooded(
     make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Lab, dict[str, Flow], str]:
     folder = tmp_path_factory.mktemp("rates")
-    (folder / "trace").write_text("2\n")  # one opportunity each 2 ms: 6 Mbps
+    (folder / "trace").write_text("2")  # one opportunity each 2 ms: 6 Mbps
     (folder / "steps").write_text("0 4\n1 8\n")  # loops after 2 s
     lab = make_lab(FLOOD_CONFIG.format(folder=folder))
     lab.address([SERVER] + [f"10.0.9.{i}" for i in range(3, 8)])

@@ -51,7 +51,8 @@ static bool add_opportunity(struct rate *rate, const char *line)
 	char *end;
 	long long time_ms = strtoll(line, &end, 10);
 
-	if (end == line || time_ms < 0 || time_ms > 1000000000 || !isspace((unsigned char)*end))
+	if (end == line || time_ms < 0 || time_ms > 1000000000 ||
+	    (*end && !isspace((unsigned char)*end)))
 		return false;
 	rate->times_ns[rate->count] = time_ms * 1000000;
 	return !rate->count || rate->times_ns[rate->count] >= rate->times_ns[rate->count - 1];
