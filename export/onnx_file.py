@@ -142,3 +142,23 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
         reason = str(error).splitlines()[0][:200]
         raise UserError(f"{where}: ONNX Runtime refuses it: {reason}") from None
     return np.asarray(answer, dtype=np.float64).reshape(-1)
+
+
+def described(content: bytes, expected_schema: str, where: str) -> None:
+    """Refuse a file whose metadata doesn't name the features that the bundle names.
+
+    Raises
+    ------
+    UserError
+        When the schema hash in the file is missing or another.
+    """
+    import onnx
+
+    try:
+        model = onnx.load_from_string(content)
+    except Exception as error:
+        # Protobuf's own error types differ between its implementations.
+        raise UserError(f"{where}: not an ONNX file: {error}") from None
+    found = {item.key: item.value for item in model.metadata_props}.get("schema_hash")
+    if found != expected_schema:
+        raise UserError(f"{where}: made for other features (schema hash {found})")

@@ -1,0 +1,198 @@
+"""Compiles generated C as a kernel would and runs it in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from export.ir import Ints, Verdicts
+
+KERNEL_FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-O2"]
+"""No warning, no libc; with ``-mgeneral-regs-only`` no floating point either."""
+SANITIZER_FLAGS = [
+    *("-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-g"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+]
+RUNTIME = Path(__file__).parent / "runtime"
+
+
+class CannotRun(Exception):
+    """The target can't be run here; the message says what is missing or what went wrong."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled model.
+
+    Attributes
+    ----------
+    executable : Path
+    compiler : str
+        Its own version line.
+    flags : list of str
+    object_bytes, stack_bytes : int or None
+        Code and constants of the model alone; deepest frame of its functions.
+    """
+
+    executable: Path
+    compiler: str
+    flags: list[str]
+    object_bytes: int | None
+    stack_bytes: int | None
+
+    def run(self, x: Ints, timeout_s: float) -> Verdicts:
+        """Answers on int64 [n, d] observations.
+
+        Raises
+        ------
+        CannotRun
+            When the program crashes, hangs or answers something else than asked.
+        """
+        answers = np.frombuffer(self._driver(x, 0, timeout_s).stdout, dtype=np.int64)
+        if len(answers) != 2 * len(x):
+            raise CannotRun(f"the compiled model gave {len(answers) // 2} of {len(x)} answers")
+        return Verdicts(answers[1::2], answers[::2])
+
+    def ns_per_decision(self, x: Ints, timeout_s: float) -> float:
+        """Nanoseconds per call of ``classify``, walking through int64 [n, d] observations."""
+        return float(self._driver(x, len(x), timeout_s).stderr)
+
+    def _driver(
+        self, x: Ints, timed_rows: int, timeout_s: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        rows, columns = x.shape
+        command = [str(self.executable), str(columns), str(rows), str(timed_rows)]
+        done = run_command(command, timeout_s, x.astype(np.int32).tobytes())
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise CannotRun(f"the compiled model failed ({done.returncode}): {' '.join(said[:3])}")
+        return done
+
+
+def find_compiler() -> list[str]:
+    """The C compiler's command: ``$CC``, gcc, clang or cc, whichever is there first.
+
+    Raises
+    ------
+    CannotRun
+        When there is none.
+    """
+    chosen = shlex.split(os.environ.get("CC", ""))
+    for command in [chosen] if chosen else [["gcc"], ["clang"], ["cc"]]:
+        if shutil.which(command[0]):
+            return command
+    what = f"$CC is {shlex.join(chosen)}, which isn't there" if chosen else "no C compiler found"
+    raise CannotRun(f"{what}: install gcc or clang (apt-get install gcc) and run verify again")
+
+
+def kernel_flags() -> list[str]:
+    """:data:`KERNEL_FLAGS` and, where the machine knows it, the refusal of float registers."""
+    known = platform.machine() in {"x86_64", "aarch64", "AMD64", "arm64"}
+    return [*KERNEL_FLAGS, *(["-mgeneral-regs-only"] if known else [])]
+
+
+def build(
+    header: Path,
+    identifier: str,
+    work: Path,
+    timeout_s: float,
+    *,
+    flags: list[str] | None = None,
+) -> Program:
+    """Compile a generated header with the driver.
+
+    Parameters
+    ----------
+    header : Path
+        Defines ``<identifier>_score`` and ``<identifier>_classify``.
+    identifier : str
+    work : Path
+        An existing directory for objects.
+    timeout_s : float
+    flags : list of str, optional
+        :func:`kernel_flags` by default. They go to the model alone, sanitizers to the driver too.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    CannotRun
+        When there is no compiler or it refuses the code.
+    """
+    compiler = find_compiler()
+    flags = kernel_flags() if flags is None else flags
+    shutil.copy(header, work / "model.h")
+    unit = work / "model.c"
+    unit.write_text(
+        '#include "model.h"\n'
+        "int64_t model_score(const int32_t *features);\n"
+        "int model_classify(const int32_t *features);\n"
+        f"int64_t model_score(const int32_t *f) {{ return {identifier}_score(f); }}\n"
+        f"int model_classify(const int32_t *f) {{ return {identifier}_classify(f); }}\n"
+    )
+    version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
+    stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
+    model, executable = work / "model.o", work / "model"
+    _compile([*compiler, *flags, *stack, "-c", str(unit), "-o", str(model)], timeout_s)
+    hosted = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
+    driver = [*compiler, "-std=c99", "-O2", *hosted, str(RUNTIME / "driver.c"), str(model)]
+    _compile([*driver, "-o", str(executable)], timeout_s)
+    return Program(
+        executable,
+        version.splitlines()[0],
+        flags,
+        _object_bytes(model, timeout_s),
+        _stack_bytes(work / "model.su"),
+    )
+
+
+def _compile(command: list[str], timeout_s: float) -> None:
+    done = run_command(command, timeout_s)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").splitlines()
+        errors = [line for line in said if "error" in line] or said
+        raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
+
+
+def _object_bytes(path: Path, timeout_s: float) -> int | None:
+    if not shutil.which("size"):
+        return None
+    done = run_command(["size", "-A", str(path)], timeout_s)
+    sections = re.findall(r"^\.(?:text|rodata|data|bss)\S*\s+(\d+)", done.stdout.decode(), re.M)
+    return sum(map(int, sections))
+
+
+def _stack_bytes(path: Path) -> int | None:
+    if not path.exists():
+        return None
+    return max((int(line.split("\t")[1]) for line in path.read_text().splitlines()), default=0)
+
+
+def run_command(
+    command: list[str], timeout_s: float, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command with captured output.
+
+    Raises
+    ------
+    CannotRun
+        When it can't be started or takes longer than ``timeout_s``.
+    """
+    try:
+        return subprocess.run(
+            command, input=stdin, capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotRun(f"{Path(command[0]).name} took longer than {timeout_s:.0f} s") from None
+    except OSError as error:
+        raise CannotRun(f"{command[0]}: {error.strerror}") from None

@@ -1,0 +1,41 @@
+"""Settings of the export layer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from data.strict import Strict
+
+
+class Options(Strict):
+    """What a target may be asked for.
+
+    Attributes
+    ----------
+    layout : str
+        Trees in C: ``if-else`` (fastest, readable) or ``array`` (a table and a loop: smaller
+        code for large forests).
+    """
+
+    layout: Literal["if-else", "array"] = "if-else"
+
+
+class VerifyParams(Strict):
+    """How much verification tries.
+
+    Attributes
+    ----------
+    random : int
+        Random vectors within the features' ranges, and as many over all of 32 bits.
+    seed : int
+        Seeds every random choice.
+    timeout_s : float
+        For one compilation or one run.
+    tolerance : float
+        Absolute difference of a float target's probability from the trained model's.
+    """
+
+    random: int = 2000
+    seed: int = 20
+    timeout_s: float = 120.0
+    tolerance: float = 1e-5

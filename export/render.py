@@ -1,0 +1,100 @@
+"""Forms as text: Jinja2 templates and the few filters that C and Python code need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from export.fixed import INT32_MIN, Q16, limits
+from export.ir import Form, Nodes, Tree
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill one template of ``export/templates``."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters |= {"c_comment": c_comment, "c_int": c_int, "c_name": c_name}
+    environment.globals |= {"lines": lines, "ranges": ranges, "node_type": node_type}
+    return environment.get_template(template).render(**values)
+
+
+def lines(form: Form, nodes: Nodes) -> Iterator[dict[str, Any]]:
+    """A tree as nested ifs, line by line.
+
+    Yields
+    ------
+    dict
+        ``depth`` and either ``feature``, ``threshold`` and ``meaning`` (an if), ``leaf`` and
+        ``meaning`` (a return), or ``turn`` (else) or ``end``.
+    """
+    # A flat walk with its own stack: what still has to be written, the nearest last.
+    waiting: list[tuple[str, int]] = [("node", 0)]
+    while waiting:
+        what, i = waiting.pop()
+        depth = nodes.depths[i]
+        if what != "node":
+            yield {"depth": depth, what: True}
+        elif nodes.feature[i] < 0:
+            yield {"depth": depth, "leaf": nodes.value[i], "meaning": _leaf(form, nodes.value[i])}
+        else:
+            feature = form.features[nodes.feature[i]]
+            meaning = f"{nodes.value[i] / feature.scale:.6g} {feature.unit}".strip()
+            yield {
+                "depth": depth,
+                "feature": feature.name,
+                "threshold": nodes.value[i],
+                "meaning": meaning,
+            }
+            waiting += [("end", i), ("node", nodes.right[i]), ("turn", i), ("node", i + 1)]
+
+
+def _leaf(form: Form, value: int) -> str:
+    if not isinstance(form, Tree):
+        return ""
+    label = form.labels[1] if value > form.cut else form.labels[0]
+    return f"{label}, P({form.labels[1]}) = {value / Q16:.3f}"
+
+
+def ranges(form: Form) -> list[dict[str, Any]]:
+    """Per feature its spec and integer range."""
+    low, high = limits(form.features)
+    return [
+        {"spec": f, "low": int(a), "high": int(b)}
+        for f, a, b in zip(form.features, low, high, strict=True)
+    ]
+
+
+def node_type(form: Any) -> str:
+    """Smallest C type that holds every index of a node."""
+    return "uint16_t" if sum(map(len, form.trees)) < 1 << 16 else "uint32_t"
+
+
+def c_comment(text: str) -> str:
+    """Text that can't end or open a C comment, nor break its line."""
+    return re.sub(r"\s+", " ", re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text.replace("\\", "/")))
+
+
+def c_int(value: int) -> str:
+    """A C99 integer constant of at least the size that the value needs."""
+    if value == INT32_MIN:
+        return "(-2147483647 - 1)"
+    if -(2**31) < value < 2**31:
+        return str(value)
+    return f"(-{2**63 - 1}LL - 1)" if value == -(2**63) else f"{value}LL"
+
+
+def c_name(text: str) -> str:
+    """A name in capitals for constants."""
+    return re.sub(r"[^0-9A-Z_]", "_", text.upper())

@@ -1,0 +1,80 @@
+"""What a target gets: a model in every form that it has."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from export.document import model_hash
+from export.ir import Form
+from features.spec import Feature, schema_hash
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model ready for export.
+
+    Attributes
+    ----------
+    name, version, family : str
+        As in the zoo.
+    kind : str
+        The form's kind, or the estimator's name where there is no form.
+    features : tuple of Feature
+        The model's columns.
+    labels : tuple of str
+    threshold : float
+        On the probability of ``labels[1]``.
+    form : Form or None
+        The integer form; None where the model has none.
+    no_form : str
+        Why there is none.
+    onnx : bytes
+        The float model; empty where there is none.
+    values, probability : float arrays [n, d] and [n]
+        Observations with the trained model's answers.
+    scaling : dict
+        Accuracy lost to integers, as measured in training.
+    """
+
+    name: str
+    version: str
+    family: str
+    kind: str
+    features: tuple[Feature, ...]
+    labels: tuple[str, str]
+    threshold: float
+    form: Form | None
+    no_form: str
+    onnx: bytes
+    values: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    scaling: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def identifier(self) -> str:
+        """The name as C and Python can use it."""
+        return identifier(self.name)
+
+    @property
+    def model_hash(self) -> str:
+        """SHA-256 of the form, or of the ONNX file where there is no form."""
+        if self.form is not None:
+            return model_hash(self.form)
+        return hashlib.sha256(self.onnx).hexdigest()
+
+    @property
+    def schema_hash(self) -> str:
+        """Hash of the features' definitions."""
+        return schema_hash(self.features)
+
+
+def identifier(name: str) -> str:
+    """A name with everything but letters, digits and underscores replaced by underscores."""
+    text = re.sub(r"[^0-9a-zA-Z_]", "_", name)
+    return f"m_{text}" if not text or text[0].isdigit() else text

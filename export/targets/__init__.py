@@ -1,0 +1,80 @@
+"""Intermediate form -> files.
+
+A target is a module with
+
+- ``SUMMARY``: one line for ``cczoo export --list``;
+- ``TAKES``: kinds of forms it can carry (``"float"``: models that exist as ONNX);
+- ``emit(source, options) -> {file name: text or bytes}``;
+- ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
+  :mod:`export.verify`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from data.errors import UserError, unknown_name
+from export.params import Options, VerifyParams
+from export.source import Source
+
+TARGETS: dict[str, str] = {
+    "c": "export.targets.c",
+    "json": "export.targets.json",
+    "onnx": "export.targets.onnx",
+    "python": "export.targets.python",
+}
+"""Name -> module."""
+
+
+class Target(Protocol):
+    """What a target's module holds."""
+
+    SUMMARY: str
+    TAKES: frozenset[str]
+
+    def emit(self, source: Source, options: Options) -> Mapping[str, str | bytes]:
+        """Make the target's files."""
+        ...
+
+    def check(self, bundle: Any, vectors: Any, params: VerifyParams, work: Path) -> dict[str, Any]:
+        """Run the target's files and compare."""
+        ...
+
+
+def target(name: str) -> Target:
+    """A target by its name.
+
+    Raises
+    ------
+    UserError
+        With the nearest name, where there is none.
+    """
+    if name not in TARGETS:
+        raise unknown_name("target", name, TARGETS)
+    return cast(Target, importlib.import_module(TARGETS[name]))
+
+
+def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
+    """Make one target's files.
+
+    Raises
+    ------
+    UserError
+        When the target can't carry this model.
+    """
+    chosen = target(name)
+    has = {"float"} if source.onnx else set()
+    if source.form is not None:
+        has.add(source.form.kind)
+    if not has & chosen.TAKES:
+        why = f" ({source.no_form})" if source.no_form else ""
+        fit = [t for t in TARGETS if has & target(t).TAKES]
+        raise UserError(
+            f"target {name!r} can't carry {source.name!r}, a {source.kind}{why}: "
+            f"try {', '.join(fit) or 'training it again'}"
+        )
+    files = chosen.emit(source, options)
+    return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}

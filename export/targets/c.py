@@ -1,0 +1,49 @@
+"""C99 header: integers only, no recursion, no allocation, no libc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from export.certificate import compared
+from export.harness import CannotRun, build
+from export.ir import Linear
+from export.manifest import Bundle
+from export.params import Options, VerifyParams
+from export.render import render
+from export.source import Source
+from export.vectors import Vectors, timing_rows
+
+SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else or array)"
+TAKES = frozenset({"tree", "forest", "linear"})
+
+
+def emit(source: Source, options: Options) -> dict[str, str]:
+    """One header, ``<identifier>.h``."""
+    form = source.form
+    if form is None:
+        raise ValueError("the C target needs a form")
+    layout = "linear" if isinstance(form, Linear) else options.layout
+    text = render("c.h.j2", source=source, form=form, layout=layout)
+    return {f"{source.identifier}.h": text}
+
+
+def check(
+    bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
+) -> dict[str, Any]:
+    """Compile as a kernel would, run every vector, compare and time."""
+    if bundle.form is None or vectors is None:
+        raise CannotRun("the bundle has no form to compare with")
+    (header,) = bundle.files("c")
+    program = build(header, bundle.identifier, work, params.timeout_s)
+    answers = program.run(vectors.x, params.timeout_s)
+    return {
+        **compared(bundle.form, vectors.x, answers, vectors.counts),
+        "compiler": program.compiler,
+        "flags": program.flags,
+        "ns_per_decision": program.ns_per_decision(
+            timing_rows(bundle.form, params.seed), params.timeout_s
+        ),
+        "object_bytes": program.object_bytes,
+        "stack_bytes": program.stack_bytes,
+    }

@@ -1,0 +1,60 @@
+"""A Python module that needs nothing but Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.certificate import compared
+from export.harness import CannotRun, run_command
+from export.ir import Verdicts
+from export.manifest import Bundle
+from export.params import Options, VerifyParams
+from export.render import render
+from export.source import Source
+from export.vectors import Vectors
+
+SUMMARY = "Python module without dependencies, for proxies and simulators"
+TAKES = frozenset({"tree", "forest", "linear"})
+
+_RUN = """
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("model", sys.argv[1])
+model = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(model)
+given = json.load(sys.stdin)
+answers = [[model.score(x), model.classify(x)] for x in given["x"]]
+json.dump({"answers": answers, "scaled": [model.scale(v) for v in given["values"]]}, sys.stdout)
+"""
+
+
+def emit(source: Source, options: Options) -> dict[str, str]:
+    """``<identifier>.py``."""
+    return {f"{source.identifier}.py": render("python.py.j2", source=source, form=source.form)}
+
+
+def check(
+    bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
+) -> dict[str, Any]:
+    """Run it in an interpreter of its own, isolated from this one's packages."""
+    if bundle.form is None or vectors is None:
+        raise CannotRun("the bundle has no form to compare with")
+    (path,) = bundle.files("python")
+    given = {"x": vectors.x.tolist(), "values": bundle.values.tolist()}
+    command = [sys.executable, "-I", "-S", "-c", _RUN, str(path.resolve())]
+    done = run_command(command, params.timeout_s, json.dumps(given).encode())
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"{path.name} failed: {said[-1] if said else done.returncode}")
+    found = json.loads(done.stdout)
+    answers = np.array(found["answers"], dtype=np.int64).reshape(-1, 2)
+    report = compared(
+        bundle.form, vectors.x, Verdicts(answers[:, 1], answers[:, 0]), vectors.counts
+    )
+    wrong = (np.array(found["scaled"]).reshape(bundle.integers.shape) != bundle.integers).any(1)
+    report["mismatches"] += int(wrong.sum())
+    return report

@@ -1,0 +1,92 @@
+"""Proves that a bundle's files answer as the model they were made from."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError
+from export.certificate import target_hash, write_certificate
+from export.fixed import to_integers
+from export.harness import CannotRun
+from export.manifest import Broken, Bundle, read_bundle
+from export.params import VerifyParams
+from export.targets import TARGETS, target
+from export.vectors import Vectors, make_vectors
+
+
+def verify(directory: Path, params: VerifyParams | None = None) -> dict[str, Any]:
+    """Check a bundle and write its ``certificate.json``.
+
+    Parameters
+    ----------
+    directory : Path
+        Made by ``cczoo export``.
+    params : VerifyParams, optional
+
+    Returns
+    -------
+    dict
+        ``ok``, ``name``, ``model_hash``, ``schema_hash``, ``problems`` (what is wrong with the
+        bundle itself) and ``targets``: per target ``target``, ``vectors``, ``mismatches``,
+        ``target_hash`` and what the target measured (``compiler``, ``ns_per_decision``,
+        ``object_bytes``, ``tolerance`` ...); ``error`` where it couldn't be run.
+
+    Raises
+    ------
+    UserError
+        When the directory isn't a bundle.
+    """
+    params = params or VerifyParams()
+    try:
+        bundle = read_bundle(directory)
+    except Broken as error:
+        return {"ok": False, "problems": [str(error)], "targets": []}
+    problems = _stored_answers(bundle)
+    vectors = None
+    if bundle.form is not None:
+        vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
+    reports = [_check(name, bundle, vectors, params) for name in bundle.manifest["targets"]]
+    ok = not problems and all(not r["mismatches"] and "error" not in r for r in reports)
+    report = {
+        "ok": ok and bool(reports),
+        "name": bundle.manifest["name"],
+        "model_hash": bundle.manifest["model_hash"],
+        "schema_hash": bundle.manifest["schema_hash"],
+        "problems": problems,
+        "targets": reports,
+    }
+    write_certificate(directory, report)
+    return report
+
+
+def _check(
+    name: str, bundle: Bundle, vectors: Vectors | None, params: VerifyParams
+) -> dict[str, Any]:
+    report: dict[str, Any] = {"target": name, "vectors": 0, "mismatches": 0}
+    if name not in TARGETS:
+        return report | {"error": f"this cczoo has no target {name!r}"}
+    report["target_hash"] = target_hash(bundle.files(name))
+    with tempfile.TemporaryDirectory(prefix="cczoo-verify-") as work:
+        try:
+            return report | target(name).check(bundle, vectors, params, Path(work))
+        except (CannotRun, UserError) as error:
+            return report | {"error": str(error)}
+
+
+def _stored_answers(bundle: Bundle) -> list[str]:
+    """The manifest's vectors must be scaled and answered as its own model does."""
+    problems = []
+    if (to_integers(bundle.values, bundle.features) != bundle.integers).any():
+        problems.append("stored vectors: the integers aren't the scaled values")
+    if bundle.form is not None:
+        answers = bundle.form.evaluate(bundle.integers)
+        rows = bundle.manifest["vectors"]
+        stored = np.array([[row["class"], row["score"]] for row in rows]).reshape(-1, 2)
+        wrong = (stored != np.column_stack(answers)).any(axis=1)
+        if wrong.any():
+            problems.append(f"stored vectors: {int(wrong.sum())} answers aren't the model's")
+    return problems

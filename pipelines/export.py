@@ -1,0 +1,90 @@
+"""Turn a model into files that a kernel or a proxy can run, with a manifest that proves them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from pipelines.output import print_json
+
+EXAMPLE = "example: cczoo export smartsbd-dt --target c -t onnx --out build/smartsbd-dt"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument(
+        "model", nargs="?", help="name in the zoo, a model's directory, or registry:NAME[@ALIAS]"
+    )
+    parser.add_argument(
+        "-t", "--target", action="append", default=[], help="what to make; may be given again"
+    )
+    parser.add_argument("--out", type=Path, help="directory for the bundle; an old one is replaced")
+    parser.add_argument(
+        "--layout", default="if-else", help="trees in C: if-else (default) or array"
+    )
+    parser.add_argument("--list", action="store_true", help="list targets (that fit MODEL)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export, or list the targets."""
+    from data.errors import UserError
+    from export.manifest import MANIFEST, bundle_files
+    from export.params import Options
+    from models.sbd.store import replace_directory
+    from pipelines.zoo import open_model, source_of
+
+    if args.list:
+        return _list(args)
+    for given, flag in ((args.model, "MODEL"), (args.target, "--target"), (args.out, "--out")):
+        if not given:
+            raise UserError(f"{flag} is missing; {EXAMPLE}")
+    options = Options.parse({"layout": args.layout}, "options")
+    source = source_of(open_model(args.model))
+    if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
+        raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
+    command = shlex.join(["cczoo", "export", args.model, *(f"-t{t}" for t in args.target)])
+    files = bundle_files(source, args.target, options, command)
+    try:
+        replace_directory(args.out.resolve(), files)
+    except OSError as error:
+        raise UserError(f"{args.out}: {error.strerror}: choose a writable --out") from None
+    result = {
+        "name": source.name,
+        "kind": source.kind,
+        "targets": list(dict.fromkeys(args.target)),
+        "out": str(args.out),
+        "files": sorted(files),
+        "model_hash": source.model_hash,
+        "schema_hash": source.schema_hash,
+        "scaling": source.scaling,
+    }
+    if args.json:
+        print_json(result)
+    else:
+        print(f"{args.out}: {', '.join(result['files'])}")
+        print(f"prove it with: cczoo verify {shlex.quote(str(args.out))}", file=sys.stderr)
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    from export.targets import TARGETS, target
+    from pipelines.zoo import open_model, targets_of
+
+    fitting = targets_of(open_model(args.model)) if args.model else list(TARGETS)
+    rows = [
+        {"target": t, "takes": sorted(target(t).TAKES), "summary": target(t).SUMMARY}
+        for t in fitting
+    ]
+    if args.json:
+        print_json(rows)
+    else:
+        for row in rows:
+            print(f"{row['target']:<8} {row['summary']} [{', '.join(row['takes'])}]")
+    return 0
+
+
+def _occupied(path: Path) -> bool:
+    return not path.is_dir() or any(path.iterdir())

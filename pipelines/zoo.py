@@ -1,0 +1,337 @@
+"""List, show and check the models kept in the repository."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from export.source import Source
+    from features.spec import Feature
+    from models.sbd.store import ZooModel
+
+EXAMPLE = "example: cczoo zoo show smartsbd-dt"
+STORED_VECTORS = 256
+TOLERANCE = 1e-5
+"""Float32 against float64: the largest difference of a probability that isn't a change."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print the result as JSON")
+    shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|verify")
+    actions.add_parser("list", parents=[shared], help="names, kinds and targets")
+    show = actions.add_parser("show", parents=[shared], help="one model's card")
+    show.add_argument("model", help="name in the zoo or a model's directory")
+    verify = actions.add_parser(
+        "verify", parents=[shared], help="check hashes and that stored answers still hold"
+    )
+    verify.add_argument("model", nargs="?", help="one model; all by default")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Dispatch to the action."""
+    actions = {"list": _list, "show": _show, "verify": _verify}
+    return actions[args.action](args)
+
+
+def open_model(name: str) -> ZooModel:
+    """A model by zoo name, directory or ``registry:NAME[@ALIAS]``.
+
+    Raises
+    ------
+    UserError
+        When there is none, with the nearest name.
+    """
+    from models.sbd.store import load
+
+    if not name.startswith("registry:"):
+        return load(name)
+    from pipelines import tracking
+
+    # The registry's side: a function that brings a registered entry into a local directory.
+    fetch = getattr(tracking, "fetch_entry", None)
+    if fetch is None:
+        raise UserError(f"{name}: this checkout keeps no entries in its registry: use a zoo name")
+    return load(Path(fetch(name.removeprefix("registry:"))))
+
+
+def source_of(model: ZooModel) -> Source:
+    """A zoo entry as exporters take it.
+
+    Raises
+    ------
+    UserError
+        When its ``model.json`` isn't a form.
+    """
+    import numpy as np
+
+    from export.document import loads
+    from export.source import Source
+
+    meta = model.meta
+    form = None
+    if "model.json" in meta.files:
+        form = loads(model.read("model.json"), str(model.directory / "model.json"))
+    vectors = model.read_json("vectors.json")
+    return Source(
+        name=meta.name,
+        version=meta.version,
+        family=meta.family,
+        kind=meta.kind,
+        features=model.features,
+        labels=meta.labels,
+        threshold=meta.threshold,
+        form=form,
+        no_form=meta.no_form,
+        onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
+        values=np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features)),
+        probability=np.array(vectors["probability"], dtype=np.float64),
+        scaling=meta.scaling,
+    )
+
+
+def targets_of(model: ZooModel) -> list[str]:
+    """Names of the targets that can carry a zoo entry."""
+    from export.targets import TARGETS, target
+
+    has = {model.meta.kind} if "model.json" in model.meta.files else set()
+    has |= {"float"} if "model.onnx" in model.meta.files else set()
+    return [name for name in TARGETS if has & target(name).TAKES]
+
+
+def write_entry(
+    name: str,
+    estimator: Any,
+    features: Sequence[Feature],
+    meta: Mapping[str, Any],
+    vectors: NDArray[np.float64],
+    metrics: Mapping[str, Any],
+    card: str,
+    *,
+    labels: NDArray[np.int64] | None = None,
+    zoo: Path | None = None,
+) -> Path:
+    """Lower a fitted estimator, convert it to ONNX and keep everything in the zoo.
+
+    Parameters
+    ----------
+    name : str
+        The zoo's name, such as ``smartsbd-dt``.
+    estimator : fitted scikit-learn classifier
+        Binary; its larger class is SB. Scalers in a ``Pipeline`` and a
+        ``CalibratedClassifierCV(ensemble=False)`` are understood.
+    features : sequence of Feature
+        The columns that it was fitted on, in order.
+    meta : mapping
+        Fields of :class:`models.sbd.store.Meta` that only training knows: ``family`` at least;
+        ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
+        ``calibration``, ``accumulation``, ``labels``.
+    vectors : float array [n, d]
+        Observations, best the whole training table: the loss to integers is measured on all of
+        them, and an even sample of them is kept with the estimator's answers.
+    metrics : mapping
+        For ``metrics.json``.
+    card : str
+        For ``card.md``.
+    labels : int array [n], optional
+        True classes of ``vectors``; adds accuracies to the measured loss.
+    zoo : Path, optional
+        Another zoo than the repository's.
+
+    Returns
+    -------
+    Path
+        The entry's directory.
+
+    Raises
+    ------
+    UserError
+        When ``meta`` has wrong keys or ``vectors`` hold no finite row.
+    """
+    import numpy as np
+
+    from export.document import dumps
+    from export.fixed import to_integers
+    from export.lower import NotLowerable, lower
+    from export.onnx_file import convert
+    from features.spec import schema_hash
+    from models.sbd import store
+
+    pair = tuple(meta.get("labels", ("NSB", "SB")))
+    threshold = float(meta.get("threshold", 0.5))
+    values = np.asarray(vectors, dtype=np.float64)
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.any():
+        raise UserError(f"model {name!r}: no row of the training table is finite in all features")
+    values = values[finite]
+    truth = None if labels is None else np.asarray(labels)[finite]
+    probability = _probability(estimator, values)
+    files = {
+        "model.onnx": convert(estimator, features, name, (pair[0], pair[1])),
+        "metrics.json": _json(metrics),
+        "card.md": card.encode(),
+        "vectors.json": _sample(values, probability),
+    }
+    described: dict[str, Any] = {
+        **meta,
+        "name": name,
+        "kind": _final_name(estimator),
+        "features": [f.name for f in features],
+        "feature_specs": [asdict(f) for f in features],
+        "schema_hash": schema_hash(features),
+        "labels": pair,
+    }
+    try:
+        form = lower(estimator, features, (pair[0], pair[1]), threshold)
+    except NotLowerable as error:
+        described["no_form"] = str(error)
+    else:
+        files["model.json"] = dumps(form).encode()
+        integer_classes = form.evaluate(to_integers(values, features)).classes
+        float_classes = (probability > threshold).astype(np.int64)
+        described["kind"] = form.kind
+        described["scaling"] = _loss(float_classes, integer_classes, truth)
+    return store.save((zoo or store.ZOO) / name, described, files).directory
+
+
+def _probability(estimator: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(values)[:, 1], dtype=np.float64)
+    from scipy.special import expit
+
+    return np.asarray(expit(estimator.decision_function(values)), dtype=np.float64)
+
+
+def _loss(
+    floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
+) -> dict[str, Any]:
+    """What scaling to integers changed."""
+    differing = int((floats != integers).sum())
+    loss: dict[str, Any] = {
+        "rows": len(floats),
+        "disagreements": differing,
+        "disagreement_share": differing / len(floats),
+    }
+    if truth is not None:
+        loss["accuracy_float"] = float((floats == truth).mean())
+        loss["accuracy_integer"] = float((integers == truth).mean())
+    return loss
+
+
+def _sample(values: NDArray[np.float64], probability: NDArray[np.float64]) -> bytes:
+    """An even sample of the rows as JSON, one row a line."""
+    import numpy as np
+
+    chosen = np.unique(np.linspace(0, len(values) - 1, STORED_VECTORS).astype(np.int64))
+    rows = ",\n  ".join(json.dumps(row) for row in values[chosen].tolist())
+    answers = json.dumps(probability[chosen].tolist())
+    return f'{{\n "probability": {answers},\n "values": [\n  {rows}\n ]\n}}\n'.encode()
+
+
+def _final_name(estimator: Any) -> str:
+    while type(estimator).__name__ == "Pipeline":
+        estimator = estimator.steps[-1][1]
+    return type(estimator).__name__
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def _list(args: argparse.Namespace) -> int:
+    from models.sbd import store
+
+    rows: list[dict[str, Any]] = []
+    for name in store.names(args.zoo):
+        model = store.load(name, args.zoo)
+        meta = model.meta
+        rows.append(
+            {
+                "name": meta.name,
+                "kind": meta.kind,
+                "version": meta.version,
+                "family": meta.family,
+                "features": len(meta.features),
+                "targets": targets_of(model),
+            }
+        )
+    if args.json:
+        print_json(rows)
+    else:
+        for row in rows:
+            fitting = ", ".join(row["targets"])
+            print(f"{row['name']:<24} v{row['version']:<4} {row['kind']:<24} {fitting}")
+        if not rows:
+            print("the zoo is empty: fill it with cczoo train", file=sys.stderr)
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from models.sbd import store
+
+    model = store.load(args.model, args.zoo)
+    if args.json:
+        print_json(
+            {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
+        )
+    else:
+        print(model.read("card.md").decode(), end="")
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from models.sbd import store
+
+    reports = []
+    for name in [args.model] if args.model else store.names(args.zoo):
+        report: dict[str, Any] = {"name": name, "ok": False}
+        try:
+            report |= _checked(store.load(name, args.zoo))
+        except UserError as error:
+            if args.model:
+                raise
+            report["error"] = str(error)
+        reports.append(report)
+    ok = all(report["ok"] for report in reports)
+    if args.json:
+        print_json({"ok": ok, "models": reports})
+    else:
+        for report in reports:
+            state = "ok" if report["ok"] else "FAILED"
+            print(f"{state:<7} {report['name']} {report.get('error', '')}".rstrip())
+    return 0 if ok else 1
+
+
+def _checked(model: ZooModel) -> dict[str, Any]:
+    """Stored answers against what the entry's files answer now."""
+    import numpy as np
+
+    from export.fixed import to_integers
+
+    source = source_of(model)
+    error = np.abs(model.predict_proba(source.values) - source.probability)
+    report: dict[str, Any] = {
+        "vectors": len(error),
+        "mismatches": int((~(error <= TOLERANCE)).sum()),
+    }
+    if source.form is not None:
+        classes = source.form.evaluate(to_integers(source.values, source.features)).classes
+        disagreements = int((classes != (source.probability > source.threshold)).sum())
+        report["integer_disagreements"] = disagreements
+    return {**report, "ok": not report["mismatches"]}
