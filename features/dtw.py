@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from features.dtw_simd import LANES, ROWS, strip
+from features.dtw_simd import squared_distances
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -20,9 +20,8 @@ Int = NDArray[np.int64]
 SIMD_DIMS = 3
 """Points of more dimensions take the scalar way."""
 
-_PAD = 1e150
-"""Value of padding points: free against each other, 1e300 against a real one."""
 _LARGEST = 1e140
+"""Must stay well below the value of padding points, ``dtw_simd.PAD``."""
 
 
 def dtw(a: Float, b: Float, band: int | None = None) -> float:
@@ -122,7 +121,8 @@ def _run(a: Float, a_length: Int, b: Float, b_length: Int) -> Float:
     b_start = np.cumsum(b_length) - b_length
     # Pairs of like lengths share a vector, so that little is padded.
     order = np.lexsort((b_length, a_length))
-    return np.sqrt(_packs(a, a_start, a_length, b, b_start, b_length, order))
+    squared = squared_distances(a, a_start, a_length, b, b_start, b_length, order)
+    return np.asarray(np.sqrt(squared))
 
 
 def _points(series: Float) -> Float:
@@ -133,55 +133,6 @@ def _points(series: Float) -> Float:
     if not np.isfinite(values).all():
         raise ValueError("a value isn't finite")
     return values
-
-
-@numba.njit(cache=True, nogil=True)
-def _packs(
-    a: Float, a_start: Int, a_length: Int, b: Float, b_start: Int, b_length: Int, order: Int
-) -> Float:
-    """Squared distances of all pairs, ``LANES`` of them at a time.
-
-    Shorter pairs of a pack are padded by points at ``_PAD``: going from the last real cell
-    diagonally into the padding is free, every other way into it costs more than any real path.
-    """
-    pairs, dims = order.size, a.shape[1]
-    out = np.empty(pairs)
-    for pack in range(0, pairs, LANES):
-        lanes = min(LANES, pairs - pack)
-        members = order[pack : pack + lanes]
-        rows, columns = 0, 0
-        for p in members:
-            rows, columns = max(rows, a_length[p]), max(columns, b_length[p])
-        even = rows % ROWS == 0
-        for p in members:
-            even = even and a_length[p] == rows and b_length[p] == columns
-        if not even:
-            rows = (rows // ROWS + 1) * ROWS
-            columns += 1
-        left = np.full((rows, dims, LANES), _PAD)
-        top = np.full((columns, dims, LANES), _PAD)
-        for lane in range(lanes):
-            p = members[lane]
-            for i in range(a_length[p]):
-                for k in range(dims):
-                    left[i, k, lane] = a[a_start[p] + i, k]
-            for j in range(b_length[p]):
-                for k in range(dims):
-                    top[j, k, lane] = b[b_start[p] + j, k]
-        row = np.full((columns, LANES), np.inf)
-        corner = 0.0
-        for i in range(0, rows, ROWS):
-            here = left[i:].ctypes.data
-            if dims == 1:
-                strip(here, top.ctypes.data, row.ctypes.data, columns, 1, corner)
-            elif dims == 2:
-                strip(here, top.ctypes.data, row.ctypes.data, columns, 2, corner)
-            else:
-                strip(here, top.ctypes.data, row.ctypes.data, columns, 3, corner)
-            corner = np.inf
-        for lane in range(lanes):
-            out[members[lane]] = row[columns - 1, lane]
-    return out
 
 
 @numba.njit(cache=True, nogil=True)

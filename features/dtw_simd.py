@@ -14,11 +14,21 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 ROWS = 4
+"""Rows of a strip: enough independent cells in flight to hide the latency of minimum and sum."""
+
+PAD = 1e150
+"""Value of padding points: free against each other, 1e300 against a real one."""
 
 
 def _host_lanes() -> int:
@@ -132,3 +142,68 @@ def _strip(
 
 strip: Any = intrinsic(_strip)
 """``_strip`` as a function that compiled code calls."""
+
+
+@numba.njit(cache=True, nogil=True)
+def squared_distances(
+    a: Float, a_start: Int, a_length: Int, b: Float, b_start: Int, b_length: Int, order: Int
+) -> Float:
+    """Squared DTW distances of many pairs, ``LANES`` of them at a time.
+
+    Parameters
+    ----------
+    a, b : float64 [points, dims]
+        All first (second) series one after another; dims 1 to 3.
+    a_start, a_length, b_start, b_length : int64 [pairs]
+        Where each series lies in ``a`` (``b``).
+    order : int64 [pairs]
+        Pairs as they are to be packed: neighbours share a vector.
+
+    Returns
+    -------
+    float64 [pairs]
+        In the order of ``a_start``.
+
+    Notes
+    -----
+    Shorter pairs of a pack are padded by points at ``PAD``: going from the last real cell
+    diagonally into the padding is free, every other way into it costs more than any real path.
+    """
+    pairs, dims = order.size, a.shape[1]
+    out = np.empty(pairs)
+    for pack in range(0, pairs, LANES):
+        lanes = min(LANES, pairs - pack)
+        members = order[pack : pack + lanes]
+        rows, columns = 0, 0
+        for p in members:
+            rows, columns = max(rows, a_length[p]), max(columns, b_length[p])
+        even = rows % ROWS == 0
+        for p in members:
+            even = even and a_length[p] == rows and b_length[p] == columns
+        if not even:
+            rows = (rows // ROWS + 1) * ROWS
+            columns += 1
+        left = np.full((rows, dims, LANES), PAD)
+        top = np.full((columns, dims, LANES), PAD)
+        for lane in range(lanes):
+            p = members[lane]
+            for i in range(a_length[p]):
+                for k in range(dims):
+                    left[i, k, lane] = a[a_start[p] + i, k]
+            for j in range(b_length[p]):
+                for k in range(dims):
+                    top[j, k, lane] = b[b_start[p] + j, k]
+        row = np.full((columns, LANES), np.inf)
+        corner = 0.0
+        for i in range(0, rows, ROWS):
+            here = left[i:].ctypes.data
+            if dims == 1:
+                strip(here, top.ctypes.data, row.ctypes.data, columns, 1, corner)
+            elif dims == 2:
+                strip(here, top.ctypes.data, row.ctypes.data, columns, 2, corner)
+            else:
+                strip(here, top.ctypes.data, row.ctypes.data, columns, 3, corner)
+            corner = np.inf
+        for lane in range(lanes):
+            out[members[lane]] = row[columns - 1, lane]
+    return out

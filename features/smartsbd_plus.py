@@ -235,7 +235,8 @@ def _bursts(times_us: Int, gap_us: float) -> Int:
     """First of each group of retransmissions that lie less than ``gap_us`` apart."""
     if times_us.size == 0:
         return times_us
-    return times_us[np.concatenate([[True], np.diff(times_us) > gap_us])]
+    first = np.concatenate([[True], np.diff(times_us) > gap_us])
+    return np.asarray(times_us[first], np.int64)
 
 
 def _grid_point(window: Window, time_us: int) -> int:
