@@ -10,7 +10,6 @@ import selectors
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.lab import build, compact, coupled, topology, validate
+from data.lab import build, clean, compact, coupled, topology, validate
 from data.lab.scenario import Scenario
 from data.lab.topology import Lab
 
@@ -105,6 +104,18 @@ def _running(command: list[str], what: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         _stop(process)
+
+
+@contextlib.contextmanager
+def _work_folder(slot: int) -> Iterator[Path]:
+    # One fixed folder a slot: what a killed run left there goes with the next run or `clean`.
+    work = clean.work_folder(slot)
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _plan(scenario: Scenario, lab: Lab, seed: int) -> str:
@@ -252,8 +263,7 @@ def run(
         "load": round(os.getloadavg()[0], 2),
         "scenario": scenario.model_dump(exclude_defaults=True, mode="json"),
     }
-    with tempfile.TemporaryDirectory(prefix=f"cz{slot}-") as temporary:
-        work = Path(temporary)
+    with _work_folder(slot) as work:
         try:
             topology.create(lab)
             traffic, stats, steal = _measure(scenario, lab, seed, work, tools)
@@ -283,7 +293,8 @@ def _finish(
     count, flows = validate.windows(events)
     lateness = float(stats["lateness_us"]["p99"])
     reasons = validate.host_reasons(steal, lateness, int(probed["lost_events"]))
-    where, account = validate.bottleneck(scenario, topology.paths(scenario), stats)
+    active_s = float(traffic["duration_s"]) + (WARMUP_S if scenario.background else 0.0)
+    where, account = validate.bottleneck(scenario, topology.paths(scenario), stats, active_s)
     reasons += where
     if count == 0:
         reasons.append("no-window")
@@ -311,6 +322,7 @@ def _finish(
         "windows": count,
         "wifi_sport": sports["wifi"],
         "steal": round(steal, 4),
+        "emulated_s": round(float(stats["duration_s"]), 3),
         "lateness_us": stats["lateness_us"],
         "throughput_mbps": {p: flows[n]["throughput_mbps"] for p, n in number.items()},
         "subflows": {p: flows[n] for p, n in number.items()},
@@ -322,8 +334,8 @@ def _finish(
 
 def summary(result: RunResult) -> dict[str, Any]:
     """Short form of a result for people and scripts."""
-    keys = ("id", "label", "valid", "reasons", "error", "bytes", "windows", "steal")
-    keys += ("throughput_mbps", "wifi_sport")
+    keys = ["id", "label", "valid", "reasons", "error", "bytes", "windows", "steal"]
+    keys += ["throughput_mbps", "wifi_sport"]
     short = {key: result.record[key] for key in keys if key in result.record}
     if result.path is not None:
         short["path"] = str(result.path)

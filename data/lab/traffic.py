@@ -130,7 +130,7 @@ def drive(flows: list[Flow], sinks: list[socket.socket], until: float, joined_of
         Bytes received per sink's index.
     """
     poll = select.epoll()
-    by_fd: dict[int, object] = {}
+    by_fd: dict[int, Flow | int] = {}
     received = dict.fromkeys(range(len(sinks)), 0)
     buffer = bytearray(262144)
     for i, sock in enumerate(sinks):

@@ -53,7 +53,7 @@ def host_reasons(steal: float, lateness_p99_us: float, lost_events: int) -> list
 
 
 def bottleneck(
-    scenario: Scenario, path_names: Iterable[str], stats: Mapping[str, Any]
+    scenario: Scenario, path_names: Iterable[str], stats: Mapping[str, Any], active_s: float
 ) -> tuple[list[str], dict[str, Any]]:
     """Compare where packets queued and died, by the emulator's own account, with the label.
 
@@ -65,6 +65,9 @@ def bottleneck(
         Paths in the emulator's numbering.
     stats : mapping
         The emulator's ``--stats``.
+    active_s : float
+        How long traffic ran. The emulator's own duration is longer, by however long a busy host
+        took to start and stop the rest.
 
     Returns
     -------
@@ -75,7 +78,6 @@ def bottleneck(
         Per data path: queue_ms (mean at the bottleneck), queue_share, drops, drop_share, busy.
     """
     index = {name: str(i) for i, name in enumerate(path_names)}
-    duration_s = float(stats["duration_s"])
     reasons: list[str] = []
     account: dict[str, Any] = {}
     names: tuple[Literal["wifi", "lte"], ...] = ("wifi", "lte")
@@ -91,7 +93,7 @@ def bottleneck(
         queue_ms = 1e3 * delay[intended] / max(1, packets)
         queue_share = delay[intended] / max(1e-9, sum(delay.values()))
         drop_share = drops[intended] / sum(drops.values()) if sum(drops.values()) else 1.0
-        busy = float(stats["stages"][intended]["busy_s"]) / max(1e-9, duration_s)
+        busy = min(1.0, float(stats["stages"][intended]["busy_s"]) / active_s)
         account[name] = {
             "queue_ms": round(queue_ms, 3),
             "queue_share": round(queue_share, 4),

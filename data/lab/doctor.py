@@ -1,0 +1,133 @@
+"""What the kernel lab needs from a machine, and the line that mends what is missing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from data.lab import build, coupled
+from data.lab.traffic import IPPROTO_MPTCP
+
+PROBED_EVENTS = ("tcp_probe", "tcp_cong_state_set", "tcp_retransmit_skb")
+BOOT = "boot a kernel built with {}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement. Without one that is not `needed`, the lab works with less."""
+
+    name: str
+    found: bool
+    mend: str
+    needed: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain form for JSON."""
+        return asdict(self)
+
+
+def _mptcp() -> bool:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP).close()
+    except OSError:
+        return False
+    return Path("/proc/sys/net/mptcp/enabled").read_text().strip() == "1"
+
+
+def _tun() -> bool:
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+def _realtime() -> bool:
+    # In a child: this process keeps its own scheduling.
+    code = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+def _bpf() -> bool:
+    done = subprocess.run(["bpftool", "prog", "list"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def _tracepoints() -> bool:
+    """Whether the kernel's BTF knows the three tracepoints (tp_btf attaches by them)."""
+    try:
+        types = build.BTF.read_bytes()
+    except OSError:
+        return False
+    return all(f"btf_trace_{event}\0".encode() in types for event in PROBED_EVENTS)
+
+
+def _offers(cc: str) -> Callable[[], bool]:
+    return lambda: cc in coupled.AVAILABLE.read_text(encoding="ascii").split()
+
+
+def _has(command: str) -> Callable[[], bool]:
+    return lambda: shutil.which(command) is not None
+
+
+def _namespaces() -> bool:
+    try:
+        fd = os.open("/proc/self/ns/net", os.O_RDONLY)
+    except OSError as error:
+        return error.errno != errno.ENOENT
+    os.close(fd)
+    return True
+
+
+def examine() -> list[Check]:
+    """Check every requirement of the lab.
+
+    Returns
+    -------
+    list of Check
+        In the order in which one would mend them.
+    """
+    checks: list[tuple[str, Callable[[], bool], str, bool]] = [
+        ("root", lambda: os.geteuid() == 0, "run it with sudo", True),
+        ("network namespaces", _namespaces, BOOT.format("CONFIG_NET_NS=y"), True),
+        ("MPTCP", _mptcp, "sysctl -w net.mptcp.enabled=1 (kernel with CONFIG_MPTCP=y)", True),
+        ("TUN devices", _tun, "modprobe tun (kernel with CONFIG_TUN)", True),
+        ("BTF", build.BTF.exists, BOOT.format("CONFIG_DEBUG_INFO_BTF=y"), True),
+        (
+            "tracepoints tcp_probe, tcp_cong_state_set, tcp_retransmit_skb",
+            _tracepoints,
+            BOOT.format("CONFIG_TRACEPOINTS=y, Linux 5.16 or later"),
+            True,
+        ),
+        ("SCHED_FIFO", _realtime, "sysctl -w kernel.sched_rt_runtime_us=950000", True),
+    ]
+    for cc in ("reno", "cubic", "bbr"):
+        mend = f"modprobe tcp_{cc} (kernel with CONFIG_TCP_CONG_{cc.upper()})"
+        checks.append((f"congestion control {cc}", _offers(cc), mend, cc == "reno"))
+    for command, package in (("ip", "iproute2"), ("setpriv", "util-linux"), ("sysctl", "procps")):
+        checks.append((command, _has(command), f"apt-get install -y {package}", True))
+    missing = build.missing_requirements()
+    for what, package in build.REQUIREMENTS.items():
+        mend = f"apt-get install -y {package}"
+        checks.append((what, lambda what=what: what not in missing, mend, True))  # type: ignore[misc]
+    checks.append(("BPF allowed", _bpf, "run as root outside a restricted container", True))
+    checks.append(
+        (
+            "LIA registered (done by the first run)",
+            coupled.registered,
+            "cczoo lab run smartsbd-sb --out /tmp/lab",
+            False,
+        )
+    )
+    return [Check(name, bool(test()), mend, needed) for name, test, mend, needed in checks]
