@@ -109,6 +109,14 @@ def read_log(out: Path) -> list[dict[str, Any]]:
     return records
 
 
+def mend_log(out: Path) -> None:
+    """Cut off the unfinished last line of a killed run, or the next one would be lost with it."""
+    path = out / LOG
+    if path.exists():
+        whole = path.read_bytes().rfind(b"\n") + 1
+        os.truncate(path, whole)
+
+
 def accepted(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Valid records by id, after the paper's validation of each group by its best throughput."""
     valid = {r["id"]: r for r in records if r["valid"]}
@@ -327,6 +335,7 @@ def collect(
         except BlockingIOError:
             raise UserError(f"{out}: another collection is running there") from None
         coupled.ensure(build.build()["lia"])
+        mend_log(out)
         collection = Collection(campaign, out, jobs, first_slot)
         runs = _loop(collection, limit, time_budget_s, report)
         collection.remove_rejected()

@@ -7,11 +7,11 @@ import zstandard
 from data.errors import UserError
 from data.lab import compact
 
-HEADER = (
-    "ts,ev,cookie,token,netns,sfid,sport,dport,ca_state,arg,ack_seq,snd_una,snd_nxt,data_len,cwnd,"
-    "ssthresh,srtt_us,rtt_us,min_rtt_us,delivered,lost,retrans_out,sacked_out,packets_out,"
-    "total_retrans"
-).split(",")
+HEADER = """
+    ts ev cookie token netns sfid sport dport ca_state arg ack_seq snd_una snd_nxt data_len cwnd
+    ssthresh srtt_us rtt_us min_rtt_us delivered lost retrans_out sacked_out packets_out
+    total_retrans
+""".split()  # noqa: SIM905
 
 
 def _row(ts, ev, sfid, sport, **values):
