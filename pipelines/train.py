@@ -7,7 +7,7 @@ from pathlib import Path
 
 EXAMPLE = """example:
   cczoo train sbd --features data/processed/features.parquet --events data/interim/events
-steps: search (mutual information, grid search), protocol (every out-of-sample table), fit (the zoo)"""
+steps: search (mutual information, grid search), protocol (all out-of-sample tables), fit (the zoo)"""
 
 STEPS = ("search", "protocol", "fit")
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--zoo", type=Path, help="where models are kept (default: models/zoo)")
     parser.add_argument("--step", choices=STEPS, help="only this step (default: all in order)")
-    parser.add_argument("--params", type=Path, help="YAML with the section `sbd` (default: none)")
+    parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
     parser.add_argument("--seed", type=int, help="overrides the settings' seed")
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 

@@ -120,7 +120,10 @@ def _write(
         coverage=_coverage(job, tested_as),
         limits=[],
     )
-    write_entry(recipe.name, estimator, features, meta, train.frame, metrics, text, zoo=job.zoo)
+    values = train.matrix(recipe.features)
+    write_entry(
+        recipe.name, estimator, features, meta, values, metrics, text, labels=train.y, zoo=job.zoo
+    )
     return metrics
 
 

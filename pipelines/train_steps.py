@@ -70,18 +70,19 @@ class Job:
 
 
 def load_params(path: Path | None, seed: int | None = None) -> Params:
-    """Settings from the ``sbd`` section of a YAML file, defaults without one."""
+    """Settings from ``models.sbd`` of a YAML file, defaults without one."""
     tree: Mapping[str, Any] = {}
     if path is not None:
         import yaml
 
         try:
-            tree = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("sbd", {})
+            whole = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            tree = whole.get("models", {}).get("sbd", {})
         except (OSError, yaml.YAMLError, AttributeError) as error:
             raise UserError(f"{path}: not a readable YAML mapping: {error}") from None
     if seed is not None:
         tree = {**tree, "seed": seed}
-    return Params.parse(tree, f"{path or 'settings'}: sbd")
+    return Params.parse(tree, f"{path or 'settings'}: models.sbd")
 
 
 def step_search(job: Job) -> dict[str, Any]:

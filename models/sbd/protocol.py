@@ -169,7 +169,8 @@ def predict(
     chunks = [list(range(i, min(i + 6, len(todo)))) for i in range(0, len(todo), 6)]
     items = [(i, chunk) for i in order for chunk in chunks]
     parts = spread(_task, items, shared, "protocol", workers, progress)
-    return pl.concat([frame for part in parts for frame in part])
+    frames: list[pl.DataFrame] = [frame for part in parts for frame in part]
+    return pl.concat(frames)
 
 
 def _task(shared: Mapping[str, Any], item: tuple[int, list[int]]) -> list[pl.DataFrame]:

@@ -8,7 +8,7 @@ from typing import Any
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 
-CORRELATION = "RTT_Corr"
+CORRELATION = "Corr"
 """The second family's column that holds the plain correlation over the whole window."""
 
 FAMILY_NAMES = ("smartsbd", "smartsbd-plus")

@@ -63,7 +63,7 @@ class Windows:
 
     def finite(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """Rows (N,) whose features are all finite numbers."""
-        return np.isfinite(self.matrix(names)).all(axis=1)
+        return np.asarray(np.isfinite(self.matrix(names)).all(axis=1), dtype=np.bool_)
 
     def column(self, name: str) -> NDArray[np.str_]:
         """An attribute as strings (N,), empty where it is absent or null."""

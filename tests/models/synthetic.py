@@ -42,7 +42,7 @@ def features(
             }
             for of_family in names.values():
                 for i, name in enumerate(of_family):
-                    strength = 0.9 if i < 4 or name in ("RTT_SD_Ratio", "RTT_Corr") else 0.1
+                    strength = 0.9 if i < 4 or name in ("RTT_SD_Ratio", "Corr") else 0.1
                     row[name] = sign * strength + own + rng.normal(0, 0.8)
             rows.append(row)
 

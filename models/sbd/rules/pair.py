@@ -31,12 +31,15 @@ class Subflow:
         Smoothed RTT at each sample.
     loss_us : ndarray of int64, shape (m,)
         Times at which the sender entered Recovery or Loss.
+    retransmit_us : ndarray of int64, shape (r,)
+        Times of retransmissions.
     """
 
     time_us: Ints
     rtt_us: Ints
     srtt_us: Floats
     loss_us: Ints
+    retransmit_us: Ints
 
     def smoothed_at(self, time_us: int) -> float:
         """Smoothed RTT in force at a time (us); NaN before the first sample."""
@@ -70,16 +73,18 @@ def subflow(variables: Mapping[str, Series]) -> Subflow:
     time, rtt = variables.get("rtt_us", empty)
     if time.size == 0:
         time, rtt = variables.get("srtt_us", empty)
+    resent = variables.get("retransmit", empty)[0]
     when, state = variables.get("ca_state", empty)
-    if when.size:
-        loss = when[np.isin(state, CONGESTED_STATES)]
-    else:
-        loss = variables.get("retransmit", empty)[0]
+    # Logs without congestion states: every retransmission is a sign of loss.
+    loss = when[np.isin(state, CONGESTED_STATES)] if when.size else resent
+    known = rtt > 0
+    rtt_us = np.asarray(rtt[known], np.int64)
     return Subflow(
-        np.asarray(time, np.int64),
-        np.asarray(rtt, np.int64),
-        smooth(np.asarray(rtt)),
+        np.asarray(time[known], np.int64),
+        rtt_us,
+        smooth(rtt_us),
         np.asarray(loss, np.int64),
+        np.asarray(resent, np.int64),
     )
 
 
