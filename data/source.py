@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from data import formats
 from data.errors import UserError
@@ -28,6 +29,7 @@ from data.formats.base import (
     Reader,
     Socket,
 )
+from data.reorder import kept_lines, reordered
 from data.schema import QUARANTINE
 from data.spool import NUMBER_OF_VARIABLES, Spool
 from data.store import PartWriter
@@ -35,6 +37,7 @@ from data.stream import Block, DamagedStream, blocks, head
 
 TEXT_BYTES = 200
 UNKNOWN = "unrecognised"
+BAD_FIRST = range(FIRST_REASON, FIRST_REASON + len(REASONS))
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,18 @@ class ShardResult:
 
 @dataclass
 class _Found:
-    """A socket of some file of a unit, by its number in the unit's spool."""
+    """A socket of a file, by its number in the file's spool."""
 
     number: int
     source: str
     format: str
     socket: Socket
+    spool: Spool
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+        return self.spool.count(self.number)
 
 
 def ingest_shard(shard: Shard) -> ShardResult:
@@ -77,122 +86,161 @@ def ingest_shard(shard: Shard) -> ShardResult:
     i = 0
     while i < len(shard.sources):
         # Files of one key follow each other and make one connection.
-        j = i + 1
-        while (
-            j < len(shard.sources) and shard.keys[i] is not None and shard.keys[j] == shard.keys[i]
-        ):
+        key, j = shard.keys[i], i + 1
+        while j < len(shard.sources) and key is not None and shard.keys[j] == key:
             j += 1
-        spool = Spool(shard.work)
         found: list[_Found] = []
         for name, path in shard.sources[i:j]:
-            found += _read_source(name, path, shard, spool, len(found), quarantine, result)
-        spool.seal()
-        result.connections += _write_unit(found, shard.keys[i], spool, parts, result)
-        spool.close()
+            found += _Source(name, path, shard, quarantine, result).read()
+        result.connections += _write_unit(found, key, parts, result)
+        for spool in {id(item.spool): item.spool for item in found}.values():
+            spool.close()
         i = j
     parts.close()
     result.quarantine = quarantine.close()
     return result
 
 
-def _read_source(
-    name: str,
-    path: Path,
-    shard: Shard,
-    spool: Spool,
-    first_number: int,
-    quarantine: Quarantine,
-    result: ShardResult,
-) -> list[_Found]:
-    counts = result.counts
-    counts["sources"] += 1
-    try:
-        chosen = formats.recognise(head(path)) if shard.format == "auto" else shard.format
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: make it readable or leave it out") from None
-    result.formats[chosen or UNKNOWN] += 1
-    reader: Reader | None = None
-    if chosen is not None:
-        reader = formats.load(chosen).reader(replace(shard.options, name=name))
-    line, offset = 1, 0
-    try:
-        for block in blocks(path):
-            line = block.first_line + len(block.lines.starts)
-            offset = block.offset + len(block.lines.buffer)
-            _take_block(name, block, reader, spool, first_number, quarantine, counts)
-    except DamagedStream as error:
-        counts["damaged_sources"] += 1
-        # The damage is a line of its own: something was there and couldn't be read.
-        counts["lines_read"] += 1
-        counts["quarantined_lines"] += 1
-        quarantine.add(name, line, offset, REASONS[DAMAGED_STREAM - FIRST_REASON], str(error))
-    counts["bytes"] += offset
-    if reader is None:
-        return []
-    counts["backwards_lines"] += reader.backwards
-    return [
-        _Found(first_number + i, name, str(chosen), socket)
-        for i, socket in enumerate(reader.sockets())
-    ]
+class _Source:
+    """Reading of one file: counts its lines, keeps its events."""
 
+    def __init__(
+        self, name: str, path: Path, shard: Shard, quarantine: Quarantine, result: ShardResult
+    ) -> None:
+        self._name = name
+        self._path = path
+        self._work = shard.work
+        self._quarantine = quarantine
+        self._result = result
+        self._counts: Counter[str] = Counter(sources=1)
+        self._spool = Spool(shard.work)
+        self._unfinished: int | None = None
+        try:
+            chosen = formats.recognise(head(path)) if shard.format == "auto" else shard.format
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}: make it readable or leave it out") from None
+        self._format = chosen or UNKNOWN
+        self._pieces = False
+        self._reader: Reader | None = None
+        if chosen is not None:
+            module = formats.load(chosen)
+            self._pieces = getattr(module, "PIECES", False)
+            self._reader = module.reader(replace(shard.options, name=name))
 
-def _take_block(
-    name: str,
-    block: Block,
-    reader: Reader | None,
-    spool: Spool,
-    first_number: int,
-    quarantine: Quarantine,
-    counts: Counter[str],
-) -> None:
-    size = len(block.lines.starts)
-    reasons: dict[int, str] = {}
-    if block.too_long or reader is None:
-        status = np.full(size, TOO_LONG if block.too_long else UNRECOGNISED, np.uint8)
-    else:
-        batch: Batch = reader.parse(block.lines)
-        status = batch.status
-        reasons = batch.reasons or {}
-        if len(batch.socket):
-            spool.add(batch.socket + first_number, batch.variable, batch.time_us, batch.value)
-    kept = int(np.count_nonzero(status == EVENT))
-    skipped = int(np.count_nonzero(status == SKIPPED))
-    counts["lines_read"] += size
-    counts["event_lines"] += kept
-    counts["skipped_lines"] += skipped
-    counts["quarantined_lines"] += size - kept - skipped
-    if kept + skipped == size:
-        return
-    for i in np.flatnonzero(status >= FIRST_REASON).tolist():
-        start, end = int(block.lines.starts[i]), int(block.lines.ends[i])
-        text = block.lines.buffer[start : min(end, start + 4 * TEXT_BYTES)].tobytes()
-        reason = reasons.get(i) or REASONS[status[i] - FIRST_REASON]
-        quarantine.add(name, block.first_line + i, block.offset + start, reason, text)
+    def read(self) -> list[_Found]:
+        """Read the file; what it is about, by socket."""
+        line, offset = 1, 0
+        try:
+            for block in blocks(self._path, self._pieces):
+                line = block.first_line + len(block.lines.starts) - block.unfinished
+                offset = block.offset + len(block.lines.buffer)
+                self._take(block)
+        except DamagedStream as error:
+            # The damage is a line of its own: something was there and couldn't be read.
+            self._counts.update(damaged_sources=1, lines_read=1, quarantined_lines=1)
+            reason = REASONS[DAMAGED_STREAM - FIRST_REASON]
+            self._quarantine.add(self._name, line, offset, reason, str(error))
+        self._counts["bytes"] += offset
+        found = self._finish()
+        self._result.counts.update(self._counts)
+        self._result.formats[self._format] += 1
+        return found
+
+    def _finish(self) -> list[_Found]:
+        if self._reader is None:
+            return []
+        self._counts["backwards_lines"] += self._reader.backwards
+        if self._reader.backwards:
+            self._read_again()
+        rest = self._reader.finish()
+        if rest is not None:
+            self._add(rest)
+        self._spool.seal()
+        return [
+            _Found(number, self._name, self._format, socket, self._spool)
+            for number, socket in enumerate(self._reader.sockets())
+        ]
+
+    def _read_again(self) -> None:
+        """Replace what was found by what the lines say in the order of time."""
+        assert self._reader is not None
+        timer, reader = self._reader.again(), self._reader.again()
+        if timer is None or reader is None:
+            return
+        self._spool.close()
+        self._spool = Spool(self._work)
+        understood = self._counts["event_lines"] + self._counts["skipped_lines"]
+        kept = 0
+        for batch in reordered(self._path, timer, reader, self._work):
+            kept += kept_lines(batch)
+            self._add(batch)
+        self._counts["event_lines"] = kept
+        self._counts["skipped_lines"] = understood - kept
+        self._reader = reader
+
+    def _add(self, batch: Batch) -> None:
+        self._spool.add(batch.socket, batch.variable, batch.time_us, batch.value)
+
+    def _take(self, block: Block) -> None:
+        size = len(block.lines.starts)
+        reasons: dict[int, str] = {}
+        if block.too_long or self._reader is None:
+            status = np.full(size, TOO_LONG if block.too_long else UNRECOGNISED, np.uint8)
+        else:
+            batch = self._reader.parse(block.lines)
+            status, reasons = batch.status, batch.reasons or {}
+            self._add(batch)
+        if self._unfinished is not None:
+            # A line in pieces has events if any piece has.
+            status[0] = min(self._unfinished, status[0], key=(EVENT, *BAD_FIRST, SKIPPED).index)
+        self._unfinished = int(status[-1]) if block.unfinished else None
+        if block.unfinished:
+            status = status[:-1]
+        self._count(block, status, reasons)
+
+    def _count(self, block: Block, status: NDArray[np.uint8], reasons: dict[int, str]) -> None:
+        kept = int(np.count_nonzero(status == EVENT))
+        skipped = int(np.count_nonzero(status == SKIPPED))
+        bad = len(status) - kept - skipped
+        self._counts.update(
+            lines_read=len(status), event_lines=kept, skipped_lines=skipped, quarantined_lines=bad
+        )
+        if not bad:
+            return
+        for i in np.flatnonzero(status >= FIRST_REASON).tolist():
+            start, end = int(block.lines.starts[i]), int(block.lines.ends[i])
+            text = block.lines.buffer[start : min(end, start + 4 * TEXT_BYTES)].tobytes()
+            reason = reasons.get(i) or REASONS[status[i] - FIRST_REASON]
+            self._quarantine.add(
+                self._name, block.first_line + i, block.offset + start, reason, text
+            )
 
 
 def _write_unit(
-    found: list[_Found], key: str | None, spool: Spool, parts: PartWriter, result: ShardResult
+    found: list[_Found], key: str | None, parts: PartWriter, result: ShardResult
 ) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[_Found]] = {}
     for item in found:
-        if spool.count(item.number):
-            if key is not None:
-                groups.setdefault(("", key), []).append(item)
-            else:
-                groups.setdefault((item.source, item.socket.connection), []).append(item)
+        if not item.events:
+            continue
+        if key is not None:
+            name = key if item.socket.sends else f"{key} (receiver)"
+            groups.setdefault(("", name), []).append(item)
+        else:
+            groups.setdefault((item.source, item.socket.connection), []).append(item)
     rows = []
     for (_, name), items in groups.items():
         # The first file's name stands for all files of a key.
         connection = f"{items[0].source}:{name}"
-        rows.append(_write_connection(connection, items, spool, parts, key is not None))
+        rows.append(_write_connection(connection, items, parts, key is not None))
         result.counts["connections"] += 1
         result.counts["subflows"] += len(items)
-        result.counts["events"] += sum(spool.count(item.number) for item in items)
+        result.counts["events"] += sum(item.events for item in items)
     return rows
 
 
 def _write_connection(
-    connection: str, items: list[_Found], spool: Spool, parts: PartWriter, renumber: bool
+    connection: str, items: list[_Found], parts: PartWriter, renumber: bool
 ) -> dict[str, Any]:
     numbers = [item.socket.subflow for item in items]
     if renumber or len(set(numbers)) != len(numbers):
@@ -206,7 +254,9 @@ def _write_connection(
         meta |= item.socket.meta
         smallest: dict[int, int] = {}
         for variable in range(NUMBER_OF_VARIABLES):
-            for time_us, value in _ordered(spool, item.number, variable):
+            for time_us, value in _ordered(item.spool, item.number, variable):
+                if variable == SRTT and item.socket.srtt_scale != 1:
+                    value = value * item.socket.srtt_scale
                 parts.add(subflow, variable, time_us, value)
                 start_us = min(start_us, int(time_us[0]))
                 end_us = max(end_us, int(time_us[-1]))
@@ -224,7 +274,7 @@ def _write_connection(
                 "dport": item.socket.dport,
                 "min_rtt_us": low,
                 "rtt_kind": {RTT: "raw", SRTT: "srtt"}[kind] if smallest else "none",
-                "events": spool.count(item.number),
+                "events": item.events,
             }
         )
     return {

@@ -127,7 +127,7 @@ class _Run:
         return time_us, value
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _sort_by_key(key, time_us, value, bounds, time_sorted, value_sorted):  # type: ignore[no-untyped-def]
     """Counting sort: keys are small and dense, and arrival order has to stay."""
     for k in key:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import zstandard
@@ -27,13 +27,14 @@ class Block(NamedTuple):
     """Some lines, the number of the first (from 1) and the offset of ``buffer[0]`` in the file.
 
     ``too_long`` marks a block of one line whose middle was left out; ``ends`` then cuts the kept
-    beginning.
+    beginning. ``unfinished`` says that the last line goes on in the next block.
     """
 
     lines: Lines
     first_line: int
     offset: int
     too_long: bool = False
+    unfinished: bool = False
 
 
 def decompressed(path: Path) -> Iterator[bytes]:
@@ -58,13 +59,12 @@ def decompressed(path: Path) -> Iterator[bytes]:
                 yield block
 
 
-def _gunzip(file: object) -> Iterator[bytes]:
-    read = file.read  # type: ignore[attr-defined]
+def _gunzip(file: IO[bytes]) -> Iterator[bytes]:
     machine = zlib.decompressobj(wbits=31)
     pending = b""
     while True:
         if not pending:
-            pending = read(BLOCK_BYTES // 4)
+            pending = file.read(BLOCK_BYTES // 4)
             if not pending:
                 break
         if machine.eof:
@@ -73,25 +73,38 @@ def _gunzip(file: object) -> Iterator[bytes]:
                 pending = b""
                 continue
             machine = zlib.decompressobj(wbits=31)
+        before = machine.copy()
         try:
             text = machine.decompress(pending, BLOCK_BYTES)
         except zlib.error as error:
+            yield _salvage(before, pending)
             raise DamagedStream(str(error)) from None
         pending = machine.unused_data if machine.eof else machine.unconsumed_tail
         if text:
             yield text
     if not machine.eof:
+        yield machine.flush()
         raise DamagedStream("the gzip data ends early")
 
 
-def _unzstd(file: object) -> Iterator[bytes]:
+def _salvage(machine: zlib._Decompress, pending: bytes) -> bytes:
+    """What can be had before the byte at which decompression fails."""
+    got = []
+    try:
+        for i in range(len(pending)):
+            got.append(machine.decompress(pending[i : i + 1]))
+    except zlib.error:
+        pass
+    return b"".join(got)
+
+
+def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 28).stream_reader(
         file, read_across_frames=True
     )
-    total = 0
     try:
-        while block := reader.read(BLOCK_BYTES):
-            total += len(block)
+        # Small reads: what a failing one had decoded is lost.
+        while block := reader.read(BLOCK_BYTES // 8):
             yield block
     except (zstandard.ZstdError, MemoryError) as error:
         raise DamagedStream(str(error)) from None
@@ -99,12 +112,12 @@ def _unzstd(file: object) -> Iterator[bytes]:
         raise DamagedStream("the zstd data ends early")
 
 
-def _frame_complete(file: object) -> bool:
+def _frame_complete(file: IO[bytes]) -> bool:
     """Whether the last frame of a zstd file has its end.
 
     The library's reader says nothing at a cut, so the frames' blocks are walked: headers only.
     """
-    read, seek = file.read, file.seek  # type: ignore[attr-defined]
+    read, seek = file.read, file.seek
     position, size = 0, seek(0, 2)
     while position < size:
         seek(position)
@@ -131,7 +144,7 @@ def _frame_complete(file: object) -> bool:
             if block & 1:
                 break
         position += checksum
-    return position == size
+    return bool(position == size)
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
@@ -147,11 +160,24 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
     return got[:size]
 
 
-def blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
     """Cut a file into blocks of complete lines.
 
     A line of more than ``MAX_LINE_BYTES`` comes as a block of its own with ``too_long`` set and
-    only its beginning kept, so that memory stays bounded whatever the file holds.
+    only its beginning kept, so that memory stays bounded whatever the file holds; with ``pieces``
+    it comes whole, in unfinished blocks.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    pieces : bool
+        For formats whose lines may have any length.
+
+    Yields
+    ------
+    Block
+        In order; together they hold every line once.
 
     Raises
     ------
@@ -159,15 +185,15 @@ def blocks(path: Path) -> Iterator[Block]:
         After the lines before the damage were yielded, the cut one included.
     """
     carry, offset, number = b"", 0, 1
-    skipping, skipped = False, 0
+    skipping, skipped, unfinished = False, 0, False
     damage: DamagedStream | None = None
     source = decompressed(path)
     while True:
         try:
-            fresh = next(source, b"")
+            fresh = next(source, None)
         except DamagedStream as error:
-            fresh, damage = b"", error
-        if not fresh:
+            fresh, damage = None, error
+        if fresh is None:
             break
         if skipping:
             stop = fresh.find(b"\n")
@@ -185,13 +211,21 @@ def blocks(path: Path) -> Iterator[Block]:
             yield block
             number += len(block.lines.starts)
             offset += cut
+            unfinished = False
         carry = text[cut:]
         if len(carry) > MAX_LINE_BYTES:
-            skipping, skipped, carry = True, len(carry), carry[:1024]
+            if pieces:
+                yield _block(carry, number, offset)._replace(unfinished=True)
+                offset += len(carry)
+                carry, unfinished = b"", True
+            else:
+                skipping, skipped, carry = True, len(carry), carry[:1024]
     if skipping:
         yield _long(carry, number, offset)
     elif carry:
         yield _block(carry, number, offset)
+    elif unfinished:
+        yield _long(b"", number, offset)._replace(too_long=False)
     if damage is not None:
         raise damage
 
@@ -212,7 +246,8 @@ def _without_return(
 ) -> NDArray[np.int64]:
     """Cut the carriage return of lines that end in one."""
     last = np.maximum(ends - 1, 0)
-    return ends - ((ends > starts) & (buffer[last] == 13))
+    shorter: NDArray[np.int64] = ends - ((ends > starts) & (buffer[last] == 13))
+    return shorter
 
 
 def _long(kept: bytes, number: int, offset: int) -> Block:

@@ -14,6 +14,22 @@ from data.errors import unknown_name
 FORMATS: dict[str, str] = {
     "probe-csv": "data.formats.probe_csv",
     "klog": "data.formats.klog",
+    "ftrace": "data.formats.ftrace",
+    "tcpprobe": "data.formats.tcpprobe",
+    "smartsbd-printk": "data.formats.smartsbd_printk",
+    "ss": "data.formats.ss",
+    "mpinfo": "data.formats.mpinfo",
+    "iperf3": "data.formats.iperf3",
+    "iperf3-text": "data.formats.iperf3_text",
+    "tshark": "data.formats.tshark",
+    "uccmisl-5g": "data.formats.uccmisl_5g",
+    "starlink-vs-cellular": "data.formats.starlink_vs_cellular",
+    "cicv5g": "data.formats.cicv5g",
+    "nyu-mets": "data.formats.nyu_mets",
+    "starlink-ping": "data.formats.starlink_ping",
+    "wifi-cell-pairs": "data.formats.wifi_cell_pairs",
+    "mahimahi": "data.formats.mahimahi",
+    "time-mbps": "data.formats.time_mbps",
 }
 """name -> module, imported when it is first needed."""
 

@@ -28,6 +28,7 @@ REASONS = (
     "follows a damaged line, so its differences no longer add up",
     "not text of this format",
     "compressed data is damaged or ends early",
+    "the tracer lost events here",
 )
 """Why a line is quarantined; a line's status is ``FIRST_REASON`` + index."""
 FIRST_REASON = 2
@@ -44,6 +45,7 @@ FIRST_REASON = 2
     AFTER_DAMAGE,
     NOT_THIS_FORMAT,
     DAMAGED_STREAM,
+    LOST_EVENTS,
 ) = range(FIRST_REASON, FIRST_REASON + len(REASONS))
 
 MAX_LINE_BYTES = 1 << 18
@@ -77,6 +79,10 @@ class Socket:
     dport: int = -1
     token: str | None = None
     min_rtt_us: int = -1
+    sends: bool = True
+    """Whether it sends more than it receives; the two kinds never share a connection."""
+    srtt_scale: int = 1
+    """What the emitted srtt has to be multiplied by, where the unit shows only at the end."""
     meta: dict[str, str] = field(default_factory=dict)
     """Any of ``label``, ``dataset``, ``kernel``, ``cc``."""
 
@@ -116,14 +122,27 @@ class Reader(Protocol):
         """Understand the next lines of the file."""
         ...
 
+    def again(self) -> Reader | None:
+        """A reader to start anew with the lines in the order of time; None if none is needed.
+
+        Asked only after lines whose time goes back: readers whose events depend on the order
+        answer with one that has what the header lines told.
+        """
+        ...
+
+    def finish(self) -> Batch | None:
+        """Events that only the end of the file completes (its ``status`` is empty)."""
+        ...
+
     def sockets(self) -> list[Socket]:
-        """Describe the sockets seen, in the order of their numbers; called after the last line."""
+        """Describe the sockets seen, in the order of their numbers; called after ``finish``."""
         ...
 
 
 class LineReader:
     """Base of the readers that go line by line in Python, where speed matters little.
 
+    Readers whose events depend on the order of lines set ``line_us``, the line's time.
     A subclass has ``line(text)``, which calls ``emit`` and returns True, returns False to skip the
     line, or raises ``Malformed``.
     """
@@ -131,12 +150,26 @@ class LineReader:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.backwards = 0
+        self.line_us = -1
         self._events: list[tuple[int, int, int, int]] = []
         self._sockets: list[Socket] = []
 
     def line(self, text: str) -> bool:
         """Understand one line."""
         raise NotImplementedError
+
+    def again(self) -> Reader | None:
+        """No need: events are sorted later anyway."""
+        return None
+
+    def end(self) -> None:
+        """Emit what only the end of the file completes."""
+
+    def finish(self) -> Batch:
+        """Events that ``end`` emits."""
+        self._events = []
+        self.end()
+        return events_batch(np.zeros(0, np.uint8), self._events)
 
     def emit(self, socket: int, variable: int, time_us: int, value: int) -> None:
         """Add an event; numbers that no int64 holds make the line malformed."""
@@ -157,21 +190,24 @@ class LineReader:
         """Feed each line to ``line``; a malformed one leaves no event behind."""
         self._events = []
         status = np.zeros(len(lines.starts), np.uint8)
+        line_time_us = np.full(len(lines.starts), -1, np.int64)
         reasons: dict[int, str] = {}
         data = lines.buffer.tobytes()
         for i, (start, end) in enumerate(
             zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
         ):
             kept = len(self._events)
+            self.line_us = -1
             try:
                 text = data[start:end].decode("utf-8")
                 status[i] = EVENT if self.line(text) else SKIPPED
+                line_time_us[i] = self.line_us
             except UnicodeDecodeError:
                 status[i] = NOT_THIS_FORMAT
             except Malformed as error:
                 del self._events[kept:]
                 status[i], reasons[i] = NOT_THIS_FORMAT, str(error)
-        return events_batch(status, self._events, reasons)
+        return events_batch(status, self._events, reasons)._replace(line_time_us=line_time_us)
 
 
 def events_batch(
@@ -207,3 +243,31 @@ def number(text: str) -> float:
     if not abs(value) < float("inf") or "_" in text:
         raise Malformed("not a number")
     return value
+
+
+def first_lines(head: bytes, most: int = 40) -> list[str]:
+    """Complete lines at the start of a file for ``sniff``; empty when it isn't UTF-8 text.
+
+    Comments (#) and blank lines are left out. A head without any line end is one line.
+    """
+    cut = head.rfind(b"\n")
+    try:
+        text = (head[:cut] if cut >= 0 else head).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return []
+    lines = (line.strip("\r") for line in text.split("\n")[: 4 * most])
+    return [line for line in lines if line.strip() and not line.startswith("#")][:most]
+
+
+def whole(text: str) -> int:
+    """Parse an integer of plain decimal digits, with an optional minus sign.
+
+    Raises
+    ------
+    Malformed
+        For anything else.
+    """
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 19:
+        raise Malformed("not a number")
+    return int(text)

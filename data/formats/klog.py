@@ -79,7 +79,7 @@ class KlogReader:
                 text = lines.buffer[lines.starts[line] : lines.ends[line]].tobytes()
                 out.status[line] = self._header(text)
                 line += 1
-        return out.batch(events)._replace(line_time_us=None)  # type: ignore[no-any-return]
+        return out.batch(events)._replace(line_time_us=None)
 
     def _header(self, text: bytes) -> int:
         if text.startswith(b"#meta "):
@@ -96,6 +96,12 @@ class KlogReader:
             self._clock[1] = 1
             return NOT_THIS_FORMAT
         return SKIPPED
+
+    def again(self) -> None:
+        """Never: the file has its order by construction."""
+
+    def finish(self) -> None:
+        """Nothing: every event is complete with its line."""
 
     def sockets(self) -> list[Socket]:
         """Subflows of the one connection, with what the meta line says of them."""
@@ -133,11 +139,11 @@ def _port(about: Any, name: str) -> int:
     return value if isinstance(value, int) and 0 <= value < 65536 else -1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _parse(
+@njit(cache=True)
+def _parse(  # type: ignore[no-untyped-def]
     buffer, starts, ends, line, n, clock, states,
     status, out_socket, out_variable, out_time, out_value,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Parse from ``line`` on; returns (line, events), early at a line that starts with #."""
     numbers = np.zeros(6, np.int64)
     while line < len(starts):
@@ -189,11 +195,9 @@ def _parse(
                 bad = TOO_MANY
         if bad == 0:
             s = numbers[2] if kind < 0 else kind
-            if s < 0 or s >= len(states):
-                bad = TOO_LARGE
-            elif kind == -1 and not (0 <= numbers[3] < 256 and 0 <= numbers[4] < 256):
-                bad = TOO_LARGE
-            elif abs(clock[0] + numbers[0]) >= LIMIT:
+            known = 0 <= s < len(states)
+            states_fit = kind != -1 or (0 <= numbers[3] < 256 and 0 <= numbers[4] < 256)
+            if not known or not states_fit or abs(clock[0] + numbers[0]) >= LIMIT:
                 bad = TOO_LARGE
             elif kind >= 0:
                 state = states[s]

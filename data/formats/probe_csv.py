@@ -34,7 +34,6 @@ from data.formats.base import (
     Socket,
 )
 from data.formats.scan import (
-    BAD,
     BIG,
     MINUS,
     Output,
@@ -65,7 +64,6 @@ S_STATE, S_WINDOW, S_SRTT, S_SFID, S_FIRST_RTT, S_BACK = range(9, 15)
 STATE_WIDTH = 15
 MOST_EVENTS = 5
 """Of one probe row: RTT, srtt, congestion state, ACK, cwnd."""
-EPHEMERAL_RTT_LIMIT_US = 1 << 32
 
 
 def sniff(head: bytes) -> int:
@@ -91,7 +89,7 @@ class ProbeReader:
         self.backwards = 0
         self._table = SocketTable(STATE_WIDTH)
         self._columns = _columns(HEADER)
-        self._header = HEADER
+        self._options = options
 
     def parse(self, lines: Lines) -> Batch:
         """Parse rows; a header line in between sets the columns from there on."""
@@ -114,18 +112,22 @@ class ProbeReader:
                 else:
                     out.status[line] = NO_TIME
                 line += 1
-        state = self._table.state[: len(self._table)]
-        self.backwards = int(np.maximum(state[:, S_BACK], 0).sum())
-        return out.batch(events)  # type: ignore[no-any-return]
+        self.backwards = self._table.total(S_BACK)
+        return out.batch(events)
+
+    def again(self) -> ProbeReader:
+        """A reader with the same columns."""
+        fresh = ProbeReader(self._options)
+        fresh._columns = self._columns
+        return fresh
+
+    def finish(self) -> None:
+        """Nothing: every event is complete with its line."""
 
     def sockets(self) -> list[Socket]:
         """One connection per token and network namespace; without a token, per pair of ports."""
         result = []
-        for key, state in zip(
-            self._table.keys[: len(self._table)].tolist(),
-            self._table.state[: len(self._table)].tolist(),
-            strict=True,
-        ):
+        for key, state in self._table.rows():
             token, netns, ports = key
             sport, dport = ports >> 16, ports & 0xFFFF
             name = f"{token:08x}@{netns}" if token else f"{sport}-{dport}@{netns}"
@@ -137,6 +139,7 @@ class ProbeReader:
                     dport=dport,
                     token=f"{token:08x}" if token else None,
                     min_rtt_us=state[S_FIRST_RTT],
+                    sends=state[S_ACK] > 0,
                 )
             )
         return result
@@ -148,11 +151,11 @@ def _columns(header: bytes) -> Any:
     return np.array([USED.index(name) if name in USED else -1 for name in names], np.int8)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _parse(
+@njit(cache=True)
+def _parse(  # type: ignore[no-untyped-def]
     buffer, starts, ends, line, n, columns, table, keys, states, count,
     status, line_time, out_socket, out_variable, out_time, out_value,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Parse from ``line`` on; returns (line, events, 0 done, 1 table full, 2 a header)."""
     fields = np.zeros(len(USED), np.int64)
     has_una = False

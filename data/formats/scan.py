@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from data.formats.base import Batch, Lines
 
 MAX_DIGITS = 18
 """Eighteen decimal digits always fit an int64; no field of a log has more."""
@@ -15,7 +17,7 @@ BAD, BIG, MINUS = -1, -2, -3
 """What ``decimal`` and ``hexadecimal`` answer for no digits, too many digits, a negative."""
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def decimal(buffer, start, end):  # type: ignore[no-untyped-def]
     """Value of the decimal digits in ``buffer[start:end]``, or BAD, BIG, MINUS."""
     if end <= start:
@@ -33,7 +35,7 @@ def decimal(buffer, start, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def signed(buffer, start, end):  # type: ignore[no-untyped-def]
     """(value, ok) of an optional minus sign and decimal digits; an empty field is 0."""
     if end <= start:
@@ -47,7 +49,7 @@ def signed(buffer, start, end):  # type: ignore[no-untyped-def]
     return (-value if negative else value), True
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def hexadecimal(buffer, start, end):  # type: ignore[no-untyped-def]
     """Value of up to 15 hexadecimal digits (with or without 0x), or BAD, BIG."""
     if end - start > 2 and buffer[start] == 48 and (buffer[start + 1] | 32) == 120:
@@ -69,7 +71,7 @@ def hexadecimal(buffer, start, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def seconds(buffer, start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a time stamp in seconds ("12.345678912", cut to microseconds), or BAD."""
     value = np.int64(0)
@@ -100,7 +102,7 @@ def seconds(buffer, start, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def find_socket(table, keys, count, a, b, c):  # type: ignore[no-untyped-def]
     """Number of the socket with key (a, b, c), added if new; -1 when the table is full.
 
@@ -155,8 +157,17 @@ class SocketTable:
         again = np.zeros(1, np.int64)
         _rehash(self.table, self.keys, again, old)
 
+    def rows(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Key and state of each socket, in the order of their numbers."""
+        size = len(self)
+        return zip(self.keys[:size].tolist(), self.state[:size].tolist(), strict=True)
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+    def total(self, column: int) -> int:
+        """Sum of a state over all sockets, -1 taken for 0."""
+        return int(np.maximum(self.state[: len(self), column], 0).sum())
+
+
+@njit(cache=True)
 def _rehash(table, keys, count, old):  # type: ignore[no-untyped-def]
     for i in range(old):
         find_socket(table, keys, count, keys[i, 0], keys[i, 1], keys[i, 2])
@@ -182,10 +193,8 @@ class Output:
         self.time_us = np.empty(room, np.int64)
         self.value = np.empty(room, np.int64)
 
-    def batch(self, events: int) -> Any:
+    def batch(self, events: int) -> Batch:
         """Copy what was filled, so that the unused room can go."""
-        from data.formats.base import Batch
-
         return Batch(
             self.status,
             self.socket[:events].copy(),
@@ -196,6 +205,24 @@ class Output:
         )
 
 
-def as_bytes(text: bytes) -> NDArray[np.uint8]:
-    """View bytes as an array."""
-    return np.frombuffer(text, np.uint8)
+def run_parser(parse: Callable[..., Any], lines: Lines, table: SocketTable, out: Output) -> int:
+    """Run a compiled parser over all lines, making room for sockets as they come.
+
+    ``parse(buffer, starts, ends, line, events, table, keys, states, count, status, line_time,
+    socket, variable, time, value)`` returns (line, events, whether the table is full).
+
+    Returns
+    -------
+    int
+        The number of events found.
+    """
+    line, events = 0, 0
+    while line < len(lines.starts):
+        line, events, full = parse(
+            lines.buffer, lines.starts, lines.ends, line, events,
+            table.table, table.keys, table.state, table.count,
+            out.status, out.line_time_us, out.socket, out.variable, out.time_us, out.value,
+        )  # fmt: skip
+        if full:
+            table.grow()
+    return int(events)
