@@ -17,6 +17,7 @@ import socket
 import struct
 import sys
 import time
+from typing import Any
 
 IPPROTO_MPTCP = 262
 SOL_MPTCP = 284
@@ -73,7 +74,7 @@ def sender(protocol: int, source: str, target: tuple[str, int], cc: str) -> sock
 class Flow:
     """One sending socket and its application's pattern."""
 
-    def __init__(self, sock: socket.socket, plan: dict, now: float) -> None:
+    def __init__(self, sock: socket.socket, plan: dict[str, Any], now: float) -> None:
         self.sock = sock
         self.rate_bps = (plan.get("rate_mbps") or 0) * 1e6 / 8
         self.burst = plan.get("burst_bytes", len(CHUNK))
@@ -85,13 +86,15 @@ class Flow:
         self.sent_since = 0
         self.left = 0
         self.active = True
-        self.switch_at = now + self.random.expovariate(1 / self.on_s) if self.on_s else None
+        self.switch_at: float | None = None
+        if self.on_s:
+            self.switch_at = now + self.random.expovariate(1 / self.on_s)
 
     def due(self, now: float) -> float | None:
         """Time before which the application writes nothing; None when it may write now."""
         if self.switch_at is not None and now >= self.switch_at:
             self.active = not self.active
-            mean_s = (self.on_s if self.active else self.off_s) or self.on_s
+            mean_s = float((self.on_s if self.active else self.off_s) or self.on_s or 1.0)
             self.switch_at = now + self.random.expovariate(1 / mean_s)
             self.allowance_from, self.sent_since = now, 0
         if not self.active:
@@ -121,7 +124,12 @@ def extra_subflows(sock: socket.socket) -> int:
     return sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 8)[0]
 
 
-def drive(flows: list[Flow], sinks: list[socket.socket], until: float, joined_of=None) -> dict:
+def drive(
+    flows: list[Flow],
+    sinks: list[socket.socket],
+    until: float,
+    joined_of: socket.socket | None = None,
+) -> dict[int, int]:
     """Move bytes until `until`, or until `joined_of` (a socket) has its second subflow.
 
     Returns
