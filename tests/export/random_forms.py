@@ -1,0 +1,38 @@
+"""Random forms for property tests."""
+
+from hypothesis import strategies as st
+
+from export.fixed import INT32_MAX, INT32_MIN
+from export.ir import Forest, Nodes, Tree
+from features.spec import Feature
+
+SPECS = tuple(Feature(f"f{i}", "us", -2.0e9, 2.0e9, 1, "test", "any") for i in range(4))
+
+edges = st.sampled_from([INT32_MIN, INT32_MIN + 1, -1, 0, 1, INT32_MAX - 1, INT32_MAX])
+thresholds = edges | st.integers(INT32_MIN, INT32_MAX) | st.integers(-3, 3)
+values = st.sampled_from([INT32_MIN, 0, 65536, INT32_MAX]) | st.integers(INT32_MIN, INT32_MAX)
+
+
+def _joined(feature, threshold, left, right):
+    turn = 1 + len(left[0])
+    return (
+        [feature, *left[0], *right[0]],
+        [threshold, *left[1], *right[1]],
+        [turn, *(r + 1 if r else 0 for r in left[2]), *(r + turn if r else 0 for r in right[2])],
+    )
+
+
+_subtrees = st.recursive(
+    values.map(lambda v: ([-1], [v], [0])),
+    lambda inner: st.builds(_joined, st.integers(0, 3), thresholds, inner, inner),
+    max_leaves=24,
+)
+nodes = _subtrees.map(lambda parts: Nodes(*map(tuple, parts)))
+trees = st.builds(Tree, st.just(SPECS), st.just(("NSB", "SB")), values, nodes)
+forests = st.builds(
+    Forest,
+    st.just(SPECS),
+    st.just(("NSB", "SB")),
+    st.integers(-(2**63), 2**63 - 1) | values,
+    st.lists(nodes, min_size=1, max_size=5).map(tuple),
+)

@@ -1,0 +1,198 @@
+"""Bundles: what is right verifies, whatever was altered doesn't."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from export.document import canonical
+from export.manifest import MANIFEST, _sha256
+from export.params import VerifyParams
+from export.targets import TARGETS
+from export.verify import verify
+from pipelines.cli import main
+
+NAMES = ["tree", "forest", "boosted", "linear", "svm"]
+QUICK = VerifyParams(random=100)
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("gcc") or shutil.which("clang")), reason="no C compiler on this machine"
+)
+
+
+@pytest.fixture
+def bundle(bundles, tmp_path):
+    def copy(name):
+        return shutil.copytree(bundles / name, tmp_path / name)
+
+    return copy
+
+
+def rewrite(directory, edit=lambda manifest: None):
+    """What someone does who knows the format: alters files and sets every hash right again."""
+    manifest = json.loads((directory / MANIFEST).read_text())
+    del manifest["manifest_hash"]
+    edit(manifest)
+    for name in manifest["files"]:
+        manifest["files"][name] = _sha256((directory / name).read_bytes())
+    manifest["manifest_hash"] = _sha256(canonical(manifest).encode())
+    (directory / MANIFEST).write_text(canonical(manifest) + "\n")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", NAMES)
+def test_every_target_of_every_kind_verifies(name, bundle):
+    directory = bundle(name)
+    report = verify(directory, QUICK)
+    assert report["ok"], report
+    made = {item["target"] for item in report["targets"]}
+    assert made == ({"onnx"} if name == "svm" else set(TARGETS))
+    for item in report["targets"]:
+        assert item["vectors"] > 0
+        assert item["mismatches"] == 0
+        assert len(item["target_hash"]) == 64
+    certificate = json.loads((directory / "certificate.json").read_text())
+    assert certificate["model_hash"] == report["model_hash"]
+    assert certificate["targets"] == json.loads(json.dumps(report["targets"]))
+
+
+@pytest.mark.parametrize("name", ["tree", "svm"])
+def test_one_altered_byte_anywhere_fails(name, bundle):
+    directory = bundle(name)
+    for path in sorted(directory.iterdir()):
+        content = path.read_bytes()
+        for at in (0, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+            try:
+                assert main(["verify", str(directory), "--random", "10"]) != 0, (path.name, at)
+            finally:
+                path.write_bytes(content)
+
+
+def test_missing_file_fails_and_says_which(bundle):
+    directory = bundle("tree")
+    (directory / "tree.h").unlink()
+    report = verify(directory, QUICK)
+    assert not report["ok"]
+    assert report["problems"] == ["tree.h: missing"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("step", [-1, 1])
+def test_every_threshold_off_by_one_is_found(step, bundle):
+    directory = bundle("tree")
+    header = directory / "tree.h"
+    text = header.read_text()
+    found = list(re.finditer(r"<= (-?\d+)\)", text))
+    assert len(found) > 10
+    rewrite(directory, lambda m: m.update(targets={"c": m["targets"]["c"]}))
+    for match in found[:: len(found) // 4]:
+        moved = f"<= {int(match[1]) + step})"
+        header.write_text(text[: match.start()] + moved + text[match.end() :])
+        rewrite(directory)
+        report = verify(directory, QUICK)
+        assert not report["ok"], match[0]
+        assert report["targets"][0]["mismatches"] > 0
+        assert report["targets"][0]["first_mismatch"]["expected"]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda text: text.replace("return", "retrun", 1), "refuses the code"),
+        (lambda text: text.replace("int32_t tree_score", "double tree_score"), "refuses the code"),
+        (lambda text: text.replace("> TREE_CUT", "> 0 * *(volatile int *)0"), "failed"),
+    ],
+    ids=["syntax", "floating point", "crash"],
+)
+def test_code_that_cannot_run_fails_with_a_reason(edit, said, bundle):
+    directory = bundle("tree")
+    header = directory / "tree.h"
+    header.write_text(edit(header.read_text()))
+    rewrite(directory, lambda m: m.update(targets={"c": m["targets"]["c"]}))
+    report = verify(directory, QUICK)
+    assert not report["ok"]
+    assert said in report["targets"][0]["error"]
+
+
+def test_code_that_hangs_is_stopped(bundle):
+    directory = bundle("tree")
+    module = directory / "tree.py"
+    module.write_text(module.read_text() + "\nwhile True: pass\n")
+    rewrite(directory, lambda m: m.update(targets={"python": m["targets"]["python"]}))
+    report = verify(directory, VerifyParams(random=10, timeout_s=3))
+    assert "longer than 3 s" in report["targets"][0]["error"]
+
+
+def test_forged_answers_fail(bundle):
+    directory = bundle("tree")
+    rewrite(directory, lambda m: m["vectors"][3].update(score=1))
+    report = verify(directory, QUICK)
+    assert not report["ok"]
+    assert report["problems"] == ["stored vectors: 1 answers aren't the model's"]
+
+
+def test_another_models_onnx_fails(bundle, bundles):
+    directory = bundle("tree")
+    shutil.copy(bundles / "forest" / "forest.onnx", directory / "tree.onnx")
+    rewrite(directory, lambda m: m.update(targets={"onnx": m["targets"]["onnx"]}))
+    report = verify(directory, QUICK)
+    assert not report["ok"]
+    assert report["targets"][0]["mismatches"] > 0
+
+
+def test_broken_onnx_is_an_error_not_a_traceback(bundle):
+    directory = bundle("svm")
+    (directory / "svm.onnx").write_bytes(b"\x00not onnx")
+    rewrite(directory)
+    assert "ONNX" in verify(directory, QUICK)["targets"][0]["error"]
+
+
+def test_without_a_compiler_it_says_what_to_install(bundle, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    assert main(["verify", str(bundle("tree")), "--random", "10"]) == 1
+    assert "no C compiler found: install gcc or clang" in capsys.readouterr().err
+
+
+def test_command_line(zoo, tmp_path, capsys):
+    out = tmp_path / "out"
+    model = str(zoo / "linear")
+    assert (
+        main(["export", model, "--target", "json", "-t", "python", "--out", str(out), "--json"])
+        == 0
+    )
+    result = json.loads(capsys.readouterr().out)
+    assert result["files"] == ["linear.py", "manifest.json", "model.json"]
+    assert main(["verify", str(out), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is True
+    assert [t["target"] for t in report["targets"]] == ["json", "python"]
+    manifest = (out / MANIFEST).read_text()
+    assert main(["export", model, "-t", "json", "-t", "python", "--out", str(out)]) == 0
+    assert (out / MANIFEST).read_text() == manifest, "the same export gives the same bytes"
+    assert main(["export", "--list", "--json", model]) == 0
+    assert len(json.loads(capsys.readouterr().out.split("\n", 1)[1])) == len(TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "smartsbd-no", "-t", "c", "--out", "x"], "unknown model 'smartsbd-no'"),
+        (["export", "{zoo}/tree", "-t", "cc", "--out", "x"], "did you mean 'c'?"),
+        (["export", "{zoo}/svm", "-t", "c", "--out", "x"], "try onnx"),
+        (["export", "{zoo}/tree", "-t", "c"], "--out is missing"),
+        (["export", "{zoo}/tree", "--out", "x"], "--target is missing"),
+        (["export", "{zoo}/tree", "-t", "c", "--out", "{zoo}"], "isn't a bundle"),
+        (["export", "{zoo}/tree", "-t", "c", "--out", "x", "--layout", "heap"], "layout"),
+        (["export", "{zoo}", "-t", "c", "--out", "x"], "not a model's directory"),
+        (["verify", "{zoo}"], "made by cczoo export"),
+        (["verify", "/nowhere"], "made by cczoo export"),
+    ],
+)
+def test_mistakes_get_one_line_and_status_2(arguments, said, zoo, capsys):
+    assert main([a.replace("{zoo}", str(zoo)) for a in arguments]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
