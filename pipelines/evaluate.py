@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from models.sbd.table import Windows
 
 EXAMPLE = """example:
-  cczoo evaluate sbd --model smartsbd-plus --features data/processed/features.parquet --json
+  cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
   cczoo evaluate sbd --model rule:dwc --features FILE.parquet --events data/interim/events
 rules: rule:dwc, rule:sbd, rule:ton20. A table without labels gives predictions only."""
 

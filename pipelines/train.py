@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 EXAMPLE = """example:
-  cczoo train sbd --features data/processed/features.parquet --events data/interim/events
-steps: search (mutual information, grid search), protocol (all out-of-sample tables), fit (the zoo)"""
+  cczoo train sbd --features data/processed/sbd.parquet --events data/interim/events
+steps: search (mutual information, grid), protocol (all out-of-sample tables), fit (the zoo)"""
 
 STEPS = ("search", "protocol", "fit")
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features",
         type=Path,
-        default=Path("data/processed/features.parquet"),
+        default=Path("data/processed/sbd.parquet"),
         help="table of `cczoo features sbd` (default: %(default)s)",
     )
     parser.add_argument(

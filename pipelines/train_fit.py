@@ -56,7 +56,19 @@ def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
             entry = dataclasses.replace(recipe, name=name)
             written[name] = _write(job, entry, recipe.name, estimator, train, predictions)
     job.write("metrics.json", written)
+    job.write("headline.json", headline(written))
     return {name: metrics["headline"] for name, metrics in written.items()}
+
+
+def headline(written: Mapping[str, Any]) -> dict[str, float]:
+    """Flat ``{"model.protocol.window": accuracy}`` for trackers and DVC."""
+    return {
+        f"{name}.{protocol}.{kind}": figure
+        for name, metrics in written.items()
+        for protocol, figures in metrics["headline"].items()
+        for kind, figure in figures.items()
+        if figure is not None
+    }
 
 
 def training_rows(job: Job) -> Windows:

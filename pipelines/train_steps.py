@@ -20,6 +20,7 @@ from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows, read, windows
 from pipelines.output import progress
+from pipelines.params import load
 
 
 @dataclass
@@ -71,18 +72,8 @@ class Job:
 
 def load_params(path: Path | None, seed: int | None = None) -> Params:
     """Settings from ``models.sbd`` of a YAML file, defaults without one."""
-    tree: Mapping[str, Any] = {}
-    if path is not None:
-        import yaml
-
-        try:
-            whole = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-            tree = whole.get("models", {}).get("sbd", {})
-        except (OSError, yaml.YAMLError, AttributeError) as error:
-            raise UserError(f"{path}: not a readable YAML mapping: {error}") from None
-    if seed is not None:
-        tree = {**tree, "seed": seed}
-    return Params.parse(tree, f"{path or 'settings'}: models.sbd")
+    found = load(path).models.sbd
+    return found if seed is None else found.model_copy(update={"seed": seed})
 
 
 def step_search(job: Job) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Protocol(Strict):
 class Plus(Strict):
     """The second family of models."""
 
-    forest_trees: int = 100
+    forest_trees: int = 60
     boosting_trees: int = 150
     confidence: float = 0.9
     """A verdict needs at least this calibrated probability; below it the answer is undecided."""
