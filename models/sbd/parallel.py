@@ -11,6 +11,9 @@ Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """``progress(items, what, total)`` yields the items and tells a person how far it is."""
 
 
+START_ATTEMPTS = 4
+
+
 def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
     """Yield the items and tell nobody."""
     return items
@@ -35,8 +38,17 @@ def start(workers: int) -> None:
     }
     if "RAY_ADDRESS" in os.environ:
         ray.init(address=os.environ["RAY_ADDRESS"], **{**options, "include_dashboard": None})
-    else:
-        ray.init(num_cpus=workers, object_store_memory=200 * 1024**2, **options)
+        return
+    for attempt in range(1, START_ATTEMPTS + 1):
+        try:
+            ray.init(num_cpus=workers, object_store_memory=200 * 1024**2, **options)
+            return
+        except Exception as error:
+            # Ray gives its own processes 30 s to come up, too little on a machine that others
+            # keep busy, and says so with a bare Exception.
+            ray.shutdown()
+            if attempt == START_ATTEMPTS or "timed out" not in str(error):
+                raise
 
 
 def stop() -> None:
