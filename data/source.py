@@ -265,7 +265,7 @@ def _write_connection(
                     smallest[variable] = min(smallest.get(variable, low), low)
         kind = RTT if RTT in smallest else SRTT
         low = smallest.get(kind, -1)
-        if RTT in smallest and item.socket.min_rtt_us > 0:
+        if smallest and item.socket.min_rtt_us > 0:
             low = min(low, item.socket.min_rtt_us)
         subflows.append(
             {

@@ -28,13 +28,13 @@ class Spool:
     ----------
     directory : Path
         Where runs may be written.
-    memory_bytes : int
-        How much is kept in memory.
+    memory_bytes : int, optional
+        How much is kept in memory; ``MEMORY_BYTES`` by default.
     """
 
-    def __init__(self, directory: Path, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(self, directory: Path, memory_bytes: int | None = None) -> None:
         self._directory = directory
-        self._limit = max(memory_bytes // BYTES_PER_EVENT, 1)
+        self._limit = max((memory_bytes or MEMORY_BYTES) // BYTES_PER_EVENT, 1)
         self._pending: list[tuple[NDArray[np.int64], Ints, Ints]] = []
         self._count = 0
         self._runs: list[_Run] = []

@@ -31,9 +31,13 @@ from data.formats.base import (
 DESCRIPTION = "iperf3's JSON output (-J, also --json-stream)"
 PIECES = True
 """Lines may be of any length and are given in pieces."""
-_OBJECT = re.compile(rb'\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}')
+_TEXT = rb'"(?:[^"\\]|\\.)*"'
+_OBJECT = re.compile(_TEXT + rb"|\{(?:[^{}\"]|" + _TEXT + rb")*\}|\{", re.S)
+"""A string, an object without inner ones, or the start of another object: strings are matched so
+that braces in them don't count."""
 _END = re.compile(rb'"end"\s*:\s*\{|"event"\s*:\s*"end"')
 _MSS = re.compile(rb'"(?:tcp_mss|tcp_mss_default)"\s*:\s*(\d{1,9})')
+OPENING = ord("{")
 MOST_CARRY = 1 << 16
 """An object without inner ones is far smaller; more without one isn't this format."""
 
@@ -76,9 +80,14 @@ class Iperf3Reader:
         ending = _END.search(whole_text)
         if not self._mss and (match := _MSS.search(whole_text)):
             self._mss = int(match.group(1))
-        done = 0
+        done, opened = 0, -1
         for match in _OBJECT.finditer(whole_text):
             done = match.end()
+            if whole_text[match.start()] != OPENING:
+                continue
+            opened = match.start() if match.end() - match.start() == 1 else -1
+            if opened >= 0:
+                continue
             if self._ended or (ending and match.start() > ending.start()):
                 break
             line = int(np.searchsorted(lines.starts, match.end() - 1 - shift, "right")) - 1
@@ -90,9 +99,9 @@ class Iperf3Reader:
                 if status[line] == SKIPPED:
                     status[line] = EVENT
         self._ended = self._ended or ending is not None
-        rest = whole_text[done:]
-        # Only what follows the last opening brace can still become such an object.
-        self._carry = b"" if self._ended else rest[max(rest.rfind(b"{"), 0) :][-MOST_CARRY:]
+        self._carry = (
+            b"" if self._ended else whole_text[opened if opened >= 0 else done :][-MOST_CARRY:]
+        )
         return events_batch(status, events, reasons)
 
     def _object(self, text: bytes) -> tuple[list[tuple[int, int, int, int]], str]:
