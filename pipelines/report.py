@@ -1,0 +1,136 @@
+"""Write the offline HTML report, the headline numbers and the series behind the plots."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.reporting.inputs import Inputs
+
+EXAMPLE = "example: cczoo report --out reports/index.html"
+DEFAULT = Path("reports/index.html")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("--out", type=Path, default=DEFAULT, help="page (default: %(default)s)")
+    parser.add_argument(
+        "--root", type=Path, default=Path("."), help="checkout that the tables are read from"
+    )
+    parser.add_argument("--where", action="store_true", help="only tell where the report is")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the report, or tell where it is."""
+    if args.where:
+        return where(args.out, args.json)
+    from pipelines.output import print_json
+    from pipelines.reporting import headline
+    from pipelines.reporting.inputs import Inputs
+    from pipelines.reporting.page import render
+
+    _check(args.root, args.out)
+    inputs = Inputs(args.root)
+    html, missing = render(inputs)
+    numbers = headline.numbers(inputs)
+    _replace(args.out, html)
+    _replace(args.out.with_name("headline.json"), json.dumps(numbers, indent=1) + "\n")
+    plots = write_plots(inputs, args.out.with_name("plots"))
+    done = {
+        "report": str(args.out),
+        "bytes": len(html.encode()),
+        "headline": numbers,
+        "plots": [str(path) for path in plots],
+        "missing": missing,
+    }
+    if args.json:
+        print_json(done)
+        return 0
+    for line in missing:
+        print(f"not shown: {line}", file=sys.stderr)
+    return where(args.out, False)
+
+
+def where(page: Path, as_json: bool) -> int:
+    """Tell where the report is, or how to make it."""
+    here = page.is_file()
+    if as_json:
+        from pipelines.output import print_json
+
+        print_json({"report": str(page), "exists": here})
+    elif here:
+        print(f"The report is ready: {page}")
+        print(f"Open it in a browser (no network needed): {page.resolve().as_uri()}")
+    else:
+        print(f"There is no report yet at {page}.")
+        print("Make everything with `make repro`, or the page alone with `cczoo report`.")
+    return 0
+
+
+def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
+    """Write the series behind the plots as CSV, for ``dvc plots``; those whose tables are there.
+
+    Returns
+    -------
+    list of Path
+        ``fig6-depth.csv`` (model, k, depth, accuracy), ``calibration.csv`` (model, kind,
+        probability, share_sb, windows), ``coverage.csv`` (confidence, coverages, accuracies).
+    """
+    import polars as pl
+
+    from pipelines.reporting.inputs import MissingInput
+
+    frames: dict[str, pl.DataFrame] = {}
+    try:
+        curves = inputs.search.filter(pl.col("depth").is_not_null())
+        frames["fig6-depth"] = curves.select("model", "k", "depth", "accuracy")
+    except MissingInput:
+        pass
+    bins = [
+        {
+            "model": row["model"],
+            "kind": row["kind"],
+            "probability": one["mean_probability"],
+            "share_sb": one["share_sb"],
+            "windows": one["windows"],
+        }
+        for row in inputs.optional("calibration.json") or []
+        for one in row["bins"]
+    ]
+    coverage = ((inputs.optional("lofo.json") or {}).get("nested") or {}).get("coverage")
+    for name, rows in (("calibration", bins), ("coverage", coverage)):
+        if rows:
+            frames[name] = pl.DataFrame(rows)
+    written = []
+    for name, frame in frames.items():
+        path = directory / f"{name}.csv"
+        _replace(path, frame.write_csv())
+        written.append(path)
+    return written
+
+
+def _check(root: Path, out: Path) -> None:
+    from data.errors import UserError
+
+    if not root.is_dir():
+        raise UserError(f"--root {root}: no such directory: give the checkout's")
+    if out.is_dir():
+        raise UserError(f"--out {out}: is a directory: give a file name, such as {out}/index.html")
+
+
+def _replace(path: Path, text: str) -> None:
+    from data.errors import UserError
+
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: choose a writable --out") from None

@@ -1,0 +1,1 @@
+"""The offline report: what was measured, as one HTML page."""

@@ -1,0 +1,302 @@
+"""Section "other conditions": families never trained on, "don't know", delay, calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.reporting import figures, names
+from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.markup import Column, details, figure, paragraph, table
+
+
+def protocols(inputs: Inputs) -> dict[str, dict[str, dict[str, Any]]]:
+    """Protocol -> model -> intervals ``window`` and ``connection``."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for protocol, file in (("within", "table5.json"), ("mixed", "mixed.json")):
+        found[protocol] = {
+            r["model"]: {"window": r["both"], "connection": r["connection"]}
+            for r in inputs.optional(file) or []
+            if r["dataset"] == "ALL"
+        }
+    cases = inputs.optional("table6.json") or {}
+    families = (inputs.optional("lofo.json") or {}).get("families", [])
+    listed = {
+        "unseen": (cases.get("unseen", []), "case"),
+        "unseen-varied": (cases.get("unseen-varied", []), "case"),
+        "transfer": (inputs.optional("transfer.json") or [], "family"),
+        "family": (families, "family"),
+    }
+    for protocol, (rows, key) in listed.items():
+        found[protocol] = {r["model"]: r for r in rows if r.get(key) == "ALL"}
+    return found
+
+
+def overview(inputs: Inputs) -> str:
+    """Every model under every protocol."""
+    found = protocols(inputs)
+    shown = (
+        ("within", "four sites, shuffle splits"),
+        ("unseen", "Table 6, unseen"),
+        ("mixed", "randomised, shuffle splits"),
+        ("transfer", "randomised, trained on the sites alone"),
+        ("family", "randomised, family left out"),
+    )
+    models = names.order({m for rows in found.values() for m in rows})
+    if not models:
+        inputs.table("table5.json")
+    rows: list[list[Any]] = [
+        [
+            names.scheme(model),
+            *(
+                found[p].get(model, {}).get(key)
+                for p, _ in shown
+                for key in ("window", "connection")
+            ),
+        ]
+        for model in models
+    ]
+    nested = _nested(inputs)
+    if nested:
+        empty = [None] * (2 * len(shown) - 2)
+        rows.append(
+            [
+                "smartsbd-plus, chosen anew per family",
+                *empty,
+                nested["window"],
+                nested["connection"],
+            ]
+        )
+    columns = [Column("model", number=False)]
+    columns += [Column(c, group=title) for _, title in shown for c in ("window", "connection")]
+    return table(
+        columns,
+        rows,
+        "Accuracy per window and per connection, 95 % intervals; bold: the best of a column",
+        best=tuple(range(1, len(columns))),
+    )
+
+
+def families(inputs: Inputs) -> str:
+    """Which families are hard when they were not trained on."""
+    rows_in = inputs.table("lofo.json").get("families", [])
+    if not rows_in:
+        return paragraph("Too few families of conditions to leave one out.")
+    listed = sorted({r["family"] for r in rows_in if r["family"] != "ALL"})
+    by = {(r["model"], r["family"]): r for r in rows_in}
+    models = names.order({r["model"] for r in rows_in})
+    text = ""
+    for key, title in (("window", "per window"), ("connection", "per connection")):
+        rows = [
+            [names.scheme(m), *(by.get((m, f), {}).get(key) for f in [*listed, "ALL"])]
+            for m in models
+        ]
+        size: list[Any] = ["windows" if key == "window" else "connections"]
+        size += [by[models[0], f][f"{key}s"] for f in [*listed, "ALL"]]
+        columns = [Column("model", number=False), *(Column(f) for f in listed), Column("all")]
+        made = table(
+            columns,
+            [*rows, size],
+            f"Each family left out of training, accuracy {title}",
+            best=tuple(range(1, len(columns))),
+        )
+        text += made if key == "window" else details("The same per connection", made)
+    return text
+
+
+def coverage(inputs: Inputs) -> str:
+    """How often there is an answer, and how often it is right."""
+    from matplotlib import pyplot
+
+    nested = _nested(inputs)
+    rows_in = nested.get("coverage", [])
+    if not rows_in:
+        raise MissingInput(inputs.root / "reports/sbd/lofo.json (nested)", "make repro")
+    series = (("window", "every window", "o"), ("connection", "end of the connection", "D"))
+    with figures.style():
+        fig, axis = pyplot.subplots(figsize=(6.4, 3.2))
+        for i, (key, label, marker) in enumerate(series):
+            x = [r[f"{key}_coverage"] for r in rows_in]
+            y = [r[f"{key}_accuracy"] for r in rows_in]
+            known = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
+            axis.plot(
+                *zip(*known, strict=True), marker=marker, color=figures.COLOURS[i], label=label
+            )
+        for row in rows_in:
+            if row["window_accuracy"] is not None:
+                axis.annotate(
+                    f"{row['confidence']:g}",
+                    (row["window_coverage"], row["window_accuracy"]),
+                    xytext=(0, -12),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=7.5,
+                )
+        axis.set_xlabel("share answered (the rest: “don't know”)")
+        axis.set_ylabel("right, of those answered")
+        axis.legend(loc="lower left")
+        text = figures.svg(fig, "coverage", "Accuracy against coverage")
+    rows = [
+        [
+            r["confidence"],
+            r["window_coverage"],
+            r["window_accuracy"],
+            r["connection_coverage"],
+            r["connection_accuracy"],
+        ]
+        for r in rows_in
+    ]
+    columns = [
+        Column("confidence asked"),
+        Column("answered", group="windows"),
+        Column("right", group="windows"),
+        Column("answered", group="connections"),
+        Column("right", group="connections"),
+    ]
+    return figure(
+        text,
+        "Verdicts of smartsbd-plus accumulated over windows, on families never trained on; labels: "
+        "the calibrated confidence asked for. Calibration, memory and choice of model were settled "
+        "without the family.",
+    ) + table(columns, rows, "Coverage and accuracy of verdicts")
+
+
+def delay(inputs: Inputs) -> str:
+    """Time to a verdict per data set."""
+    found = inputs.table("delay.json")
+    models = _shown(inputs, found)
+
+    def rows_of(model: str) -> list[list[Any]]:
+        return [
+            [
+                names.dataset(one["dataset"]),
+                one["connections"],
+                _seconds(one.get("window_s")),
+                _seconds(one.get("confident_s")),
+                _share(one.get("confident_s")),
+                _seconds(one.get("stable_s")),
+                _share(one.get("stable_s")),
+            ]
+            for one in sorted(found[model], key=lambda o: names.datasets([o["dataset"]]))
+        ]
+
+    columns = [
+        Column("data set", number=False),
+        Column("connections"),
+        Column("window T, s"),
+        Column("median (p10–p90), s", group="first confident verdict"),
+        Column("reached", group="first confident verdict"),
+        Column("median (p10–p90), s", group="right from here on"),
+        Column("reached", group="right from here on"),
+    ]
+    text = paragraph(
+        "Counted from the start of a connection's first window, when both subflows have just been "
+        "congested; a verdict can fall at the end of each window of length T."
+    )
+    for i, model in enumerate(models):
+        made = table(columns, rows_of(model), names.scheme(model))
+        text += made if i == 0 else details(names.scheme(model), made)
+    return text
+
+
+def confusion(inputs: Inputs) -> str:
+    """What was taken for what."""
+    found = inputs.table("confusion.json")
+    titles = {
+        "within": "four sites",
+        "unseen": "Table 6, unseen",
+        "mixed": "randomised, shuffle splits",
+        "family": "family left out",
+    }
+    models = _shown(inputs, found)
+    rows: list[list[Any]] = []
+    for model in models:
+        rows.append([names.scheme(model)])
+        for protocol, title in titles.items():
+            one = found[model].get(protocol)
+            if one is None:
+                continue
+            counts = one["confusion"]
+            row: list[Any] = [title]
+            for truth in ("SB", "NSB"):
+                total = sum(counts[truth].values()) or 1
+                row += [
+                    f"{counts[truth][s]} ({100 * counts[truth][s] / total:.1f} %)"
+                    for s in ("SB", "NSB")
+                ]
+            rows.append(row)
+    columns = [
+        Column("tested on", number=False),
+        Column("said SB", group="SB in truth"),
+        Column("said NSB", group="SB in truth"),
+        Column("said SB", group="NSB in truth"),
+        Column("said NSB", group="NSB in truth"),
+    ]
+    return table(columns, rows, "Windows by truth and answer")
+
+
+def calibration(inputs: Inputs) -> str:
+    """Reliability diagram on families never trained on."""
+    from matplotlib import pyplot
+
+    found = inputs.table("calibration.json")
+    if not found:
+        return paragraph("Too few families of conditions to calibrate on others.")
+    chosen = (inputs.optional("plus.json") or {}).get("chosen") or found[0]["model"]
+    mine = {r["kind"]: r for r in found if r["model"] == chosen}
+    with figures.style():
+        fig, axis = pyplot.subplots(figsize=(4.6, 3.6))
+        axis.plot([0, 1], [0, 1], color=figures.INK, linestyle="--", linewidth=0.8)
+        for i, (kind, label) in enumerate(
+            (("raw", "as trained"), ("platt", "Platt"), ("isotonic", "isotonic"))
+        ):
+            if kind in mine:
+                bins = mine[kind]["bins"]
+                axis.plot(
+                    [b["mean_probability"] for b in bins],
+                    [b["share_sb"] for b in bins],
+                    marker="o",
+                    markersize=4,
+                    color=figures.COLOURS[i],
+                    label=f"{label} (ECE {mine[kind]['ece']:.3f})",
+                )
+        axis.set_xlabel("predicted probability of SB")
+        axis.set_ylabel("share of SB among those windows")
+        axis.legend(loc="upper left", fontsize=8)
+        text = figures.svg(fig, "reliability", "Reliability diagram")
+    rows = [
+        [names.scheme(r["model"]), r["kind"], r["ece"], r["brier"], r["log_loss"]] for r in found
+    ]
+    columns = [
+        Column("model", number=False),
+        Column("calibration", number=False),
+        Column("ECE"),
+        Column("Brier"),
+        Column("log loss"),
+    ]
+    return figure(
+        text,
+        f"{names.scheme(chosen)} on families never trained on, ten bins; on the dashed line a "
+        "probability means what it says.",
+    ) + details("Calibration of every candidate", table(columns, rows))
+
+
+def _nested(inputs: Inputs) -> dict[str, Any]:
+    found: dict[str, Any] = (inputs.optional("lofo.json") or {}).get("nested") or {}
+    return found
+
+
+def _shown(inputs: Inputs, found: dict[str, Any]) -> list[str]:
+    """The chosen general model first, then the paper's, as far as they are there."""
+    chosen = (inputs.optional("plus.json") or {}).get("chosen")
+    wanted = [chosen, "smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "threshold"]
+    return [m for m in wanted if m in found] or names.order(found)
+
+
+def _seconds(one: dict[str, float] | None) -> str:
+    if not one:
+        return "–"
+    return f"{one['median']:.1f} ({one['p10']:.1f}–{one['p90']:.1f})"
+
+
+def _share(one: dict[str, float] | None) -> str:
+    return "–" if not one else f"{100 * one['share']:.0f} %"

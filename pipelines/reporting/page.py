@@ -1,0 +1,194 @@
+"""The page: sections of blocks, each of which may be missing without harm to the others."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import platform
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pipelines.reporting import headline, names
+from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.markup import Column, Html, code, table
+
+logger = logging.getLogger(__name__)
+
+SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (
+        "data",
+        "The data",
+        tuple(f"data_blocks:{n}" for n in ("kept", "boxes", "validity", "windows", "without")),
+    ),
+    ("series", "What the classifier sees", ("series_blocks:pair", "series_blocks:alignment")),
+    (
+        "search",
+        "Features and hyperparameters",
+        tuple(
+            f"search_blocks:{n}" for n in ("information", "information_plus", "curves", "chosen")
+        ),
+    ),
+    (
+        "sites",
+        "The paper's experiment",
+        tuple(f"site_blocks:{n}" for n in ("overview", "classes", "unseen", "unseen_table")),
+    ),
+    (
+        "conditions",
+        "Other conditions",
+        tuple(f"general_blocks:{n}" for n in ("overview", "families", "coverage")),
+    ),
+    (
+        "verdicts",
+        "Delay, confusion, calibration",
+        tuple(f"general_blocks:{n}" for n in ("delay", "confusion", "calibration")),
+    ),
+    (
+        "export",
+        "Into the kernel",
+        tuple(f"export_blocks:{n}" for n in ("drawn", "scaling", "certificates")),
+    ),
+)
+"""Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""
+
+
+def render(inputs: Inputs) -> tuple[str, list[str]]:
+    """Make the page.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Where everything is read from.
+
+    Returns
+    -------
+    html : str
+        One document without any external resource.
+    missing : list of str
+        What could not be shown, one line each.
+    """
+    import jinja2
+
+    missing: list[str] = []
+    sections = [
+        {"anchor": anchor, "title": title, "blocks": [_block(inputs, b, missing) for b in blocks]}
+        for anchor, title, blocks in SECTIONS
+    ]
+    aims = headline.aims(inputs)
+    unmet = [aim for aim in aims if aim.met is False]
+    template = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    html = environment.from_string(template).render(
+        sections=sections,
+        facts=_facts(inputs),
+        aims=_aims_table(aims),
+        met=sum(aim.met is True for aim in aims),
+        unmet=unmet,
+        total=len(aims),
+        shortfalls=headline.shortfalls(inputs, unmet),
+        explanations=[
+            (title, _prose(text)) for title, text in headline.explanations(inputs) if unmet
+        ],
+        missing=missing,
+    )
+    return html, missing
+
+
+def _block(inputs: Inputs, name: str, missing: list[str]) -> str:
+    module, function = name.split(":")
+    try:
+        made = getattr(importlib.import_module(f"pipelines.reporting.{module}"), function)(inputs)
+    except MissingInput as error:
+        missing.append(f"{function}: {error}; make it with `{error.command}`")
+        return _note(f"Not shown: {error.path} isn't there yet.", error.command)
+    except Exception as error:  # one table of another version must not cost the whole page
+        logger.warning("report: %s could not be drawn: %s: %s", name, type(error).__name__, error)
+        missing.append(f"{function}: {type(error).__name__}: {error}")
+        return _note(f"Not shown: the tables behind “{function}” could not be read.", "make repro")
+    return str(made)
+
+
+def _note(text: str, command: str) -> str:
+    return f'<p class="note">{escape(text)} <code>{escape(command)}</code> makes it.</p>'
+
+
+def _facts(inputs: Inputs) -> list[tuple[str, str]]:
+    from pipelines.tracking import file_hash, git_commit
+
+    facts = []
+    found = headline.numbers(inputs)
+    if "windows" in found:
+        rows = inputs.features
+        labels = rows.unique(["source", "connection"])["label"].value_counts()
+        counts = {str(name): int(n) for name, n in labels.iter_rows()}
+        facts.append(
+            (
+                "connections",
+                f"{found['connections']} ({counts.get('SB', 0)} SB, {counts.get('NSB', 0)} NSB)",
+            )
+        )
+        facts.append(("windows", str(found["windows"])))
+        path = inputs.root / "data" / "processed" / "sbd.parquet"
+        facts.append(("features table", file_hash(path)[:16]))
+    try:
+        records = [r for rows in inputs.campaigns.values() for r in rows]
+        kernels = sorted({str(r["kernel"]) for r in records if r.get("kernel")})
+        facts.append(("logs from kernel", ", ".join(kernels)))
+    except MissingInput:
+        pass
+    commit = git_commit()
+    dirty = " with local changes" if commit.endswith("-dirty") else ""
+    facts.append(("git commit", commit.removesuffix("-dirty")[:12] + dirty))
+    facts.append(
+        (
+            "report made",
+            f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}",
+        )
+    )
+    return facts
+
+
+def _aims_table(aims: list[headline.Aim]) -> str:
+    marks = {
+        True: Html('<span class="mark met">met</span>'),
+        False: Html('<span class="mark unmet">not met</span>'),
+        None: Html('<span class="mark unknown">not measured</span>'),
+    }
+    rows: list[list[Any]] = [
+        [
+            aim.text,
+            aim.measured,
+            aim.paper,
+            names.scheme(aim.of) if aim.of else "",
+            marks[aim.met],
+        ]
+        for aim in aims
+    ]
+    columns = [
+        Column("aim", number=False),
+        Column("measured"),
+        Column("paper"),
+        Column("by", number=False),
+        Column("", number=False),
+    ]
+    return table(columns, rows)
+
+
+def _prose(text: str) -> str:
+    """Paragraphs, lists and `code` of a Markdown text; nothing else is needed here."""
+    made = []
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        if lines and all(line.startswith(("- ", "  ")) for line in lines):
+            items = block.strip()[2:].split("\n- ")
+            made.append("<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>")
+        elif lines:
+            made.append(f"<p>{_inline(' '.join(lines))}</p>")
+    return "".join(made)
+
+
+def _inline(text: str) -> str:
+    parts = text.split("`")
+    return "".join(code(part).text if i % 2 else escape(part) for i, part in enumerate(parts))

@@ -1,0 +1,113 @@
+"""A decision tree as SVG, drawn in the page's own colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+
+from export.ir import Nodes, Tree
+
+Q16 = 1 << 16
+LEAF_WIDTH, NODE_WIDTH = 66, 132
+HEIGHT, LEVEL = 34, 78
+
+
+@dataclass
+class _Box:
+    """What is drawn of one node: ``x`` is the middle, in pixels."""
+
+    node: int
+    depth: int
+    width: int
+    x: float = 0.0
+    children: list[_Box] = field(default_factory=list)
+
+
+def draw(form: Tree, levels: int | None = None) -> str:
+    """Draw a tree.
+
+    Parameters
+    ----------
+    form : export.ir.Tree
+        As exported.
+    levels : int, optional
+        Levels of questions to draw; what is below is drawn as the number of its leaves.
+
+    Returns
+    -------
+    str
+        An ``svg`` element.
+    """
+    leaves = _leaves_below(form.nodes)
+    root = _box(form.nodes, 0, 0, levels)
+    width = _place(root, 0.0)
+    depth = _deepest(root)
+    height = depth * LEVEL + HEIGHT + 4
+    parts: list[str] = []
+    _paint(form, root, leaves, parts)
+    label = f"Decision tree of {len(form.nodes)} nodes"
+    return (
+        f'<svg class="tree" role="img" aria-label="{label}" viewBox="0 0 {width:.0f} {height}" '
+        f'width="{width:.0f}" height="{height}">{"".join(parts)}</svg>'
+    )
+
+
+def _leaves_below(nodes: Nodes) -> list[int]:
+    count = [1] * len(nodes)
+    for i in range(len(nodes) - 1, -1, -1):  # preorder: children come after their parent
+        if nodes.feature[i] >= 0:
+            count[i] = count[i + 1] + count[nodes.right[i]]
+    return count
+
+
+def _box(nodes: Nodes, i: int, depth: int, levels: int | None) -> _Box:
+    asks = nodes.feature[i] >= 0 and (levels is None or depth < levels)
+    box = _Box(i, depth, NODE_WIDTH if asks else LEAF_WIDTH)
+    if asks:
+        box.children = [_box(nodes, child, depth + 1, levels) for child in (i + 1, nodes.right[i])]
+    return box
+
+
+def _place(box: _Box, left: float) -> float:
+    """Place a subtree from ``left`` on; returns its right edge."""
+    if not box.children:
+        box.x = left + box.width / 2 + 4
+        return left + box.width + 8
+    right = left
+    for child in box.children:
+        right = _place(child, right)
+    box.x = (box.children[0].x + box.children[-1].x) / 2
+    return max(right, box.x + box.width / 2 + 8)
+
+
+def _deepest(box: _Box) -> int:
+    return max([box.depth, *(_deepest(child) for child in box.children)])
+
+
+def _paint(form: Tree, box: _Box, leaves: list[int], parts: list[str]) -> None:
+    nodes = form.nodes
+    y = box.depth * LEVEL + 2
+    for child, answer in zip(box.children, ("yes", "no"), strict=False):
+        below = child.depth * LEVEL + 2
+        parts.append(
+            f'<path d="M{box.x:.0f} {y + HEIGHT}L{child.x:.0f} {below}"/>'
+            f'<text class="answer" x="{(box.x + child.x) / 2:.0f}" '
+            f'y="{(y + HEIGHT + below) / 2 + 3:.0f}">{answer}</text>'
+        )
+        _paint(form, child, leaves, parts)
+    feature = nodes.feature[box.node]
+    if box.children:
+        spec = form.features[feature]
+        value = nodes.value[box.node] / spec.scale
+        lines, kind = (spec.name, f"≤ {value:.4g} ?"), "question"
+    elif feature >= 0:
+        lines, kind = ("…", f"{leaves[box.node]} leaves"), "more"
+    else:
+        shared = nodes.value[box.node] > form.cut
+        share = nodes.value[box.node] / Q16
+        lines, kind = (form.labels[shared], f"{share:.2f}"), "sb" if shared else "nsb"
+    parts.append(
+        f'<g class="{kind}"><rect x="{box.x - box.width / 2:.0f}" y="{y}" width="{box.width}" '
+        f'height="{HEIGHT}" rx="5"/><text x="{box.x:.0f}" y="{y + 14}">{escape(lines[0])}</text>'
+        f'<text x="{box.x:.0f}" y="{y + 27}">{escape(lines[1])}</text></g>'
+    )
