@@ -11,6 +11,7 @@ import jinja2
 
 from export.fixed import INT32_MIN, Q16, limits
 from export.ir import Form, Nodes, Tree
+from features.spec import Feature
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -36,28 +37,40 @@ def lines(form: Form, nodes: Nodes) -> Iterator[dict[str, Any]]:
     Yields
     ------
     dict
-        ``depth`` and either ``feature``, ``threshold`` and ``meaning`` (an if), ``leaf`` and
-        ``meaning`` (a return), or ``turn`` (else) or ``end``.
+        ``depth``, ``meaning`` and either ``feature`` and ``threshold`` (an if), these with
+        ``pair`` (a comparison between two leaves), ``leaf`` (a return), ``turn`` (else) or
+        ``end``.
     """
     # A flat walk with its own stack: what still has to be written, the nearest last.
     waiting: list[tuple[str, int]] = [("node", 0)]
     while waiting:
         what, i = waiting.pop()
-        depth = nodes.depths[i]
+        line: dict[str, Any] = {"depth": nodes.depths[i], "meaning": ""}
+        left, right = i + 1, nodes.right[i]
         if what != "node":
-            yield {"depth": depth, what: True}
-        elif nodes.feature[i] < 0:
-            yield {"depth": depth, "leaf": nodes.value[i], "meaning": _leaf(form, nodes.value[i])}
+            yield line | {what: True}
+            continue
+        if nodes.feature[i] < 0:
+            yield line | {"leaf": nodes.value[i], "meaning": _leaf(form, nodes.value[i])}
+            continue
+        feature = form.features[nodes.feature[i]]
+        line |= {
+            "feature": feature.name,
+            "threshold": nodes.value[i],
+            "meaning": _quantity(nodes.value[i], feature),
+        }
+        if nodes.feature[left] < 0 and nodes.feature[right] < 0:
+            # As one expression, a compiler makes it a conditional move, which can't be mispredicted.
+            yield line | {"pair": (nodes.value[left], nodes.value[right])}
         else:
-            feature = form.features[nodes.feature[i]]
-            meaning = f"{nodes.value[i] / feature.scale:.6g} {feature.unit}".strip()
-            yield {
-                "depth": depth,
-                "feature": feature.name,
-                "threshold": nodes.value[i],
-                "meaning": meaning,
-            }
-            waiting += [("end", i), ("node", nodes.right[i]), ("turn", i), ("node", i + 1)]
+            yield line
+            waiting += [("end", i), ("node", right), ("turn", i), ("node", left)]
+
+
+def _quantity(integer: int, feature: Feature) -> str:
+    """An integer threshold in the feature's unit, without what the unit explains in brackets."""
+    unit = feature.unit.split(" (")[0]
+    return f"{integer / feature.scale:.6g} {'' if unit == '1' else unit}".strip()
 
 
 def _leaf(form: Form, value: int) -> str:

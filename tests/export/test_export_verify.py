@@ -83,11 +83,11 @@ def test_every_threshold_off_by_one_is_found(step, bundle):
     directory = bundle("tree")
     header = directory / "tree.h"
     text = header.read_text()
-    found = list(re.finditer(r"<= (-?\d+)\)", text))
+    found = list(re.finditer(r"<= (-?\d+)", text))
     assert len(found) > 10
     rewrite(directory, lambda m: m.update(targets={"c": m["targets"]["c"]}))
     for match in found[:: len(found) // 4]:
-        moved = f"<= {int(match[1]) + step})"
+        moved = f"<= {int(match[1]) + step}"
         header.write_text(text[: match.start()] + moved + text[match.end() :])
         rewrite(directory)
         report = verify(directory, QUICK)
