@@ -8,6 +8,7 @@
  *              nothing waits; steps: Mbps from each line's second on, the last step as long as the
  *              one before it; both begin at "ready" and loop
  * A packet waits (queue_delay_s) from its arrival until it is first in line.
+ * klink ends when the thread that started it does, and then writes nothing.
  *
  * Forwards IPv4 packets between TUN devices of several network namespaces through stages of loss,
  * queue and delay. One thread, one ppoll() per wake-up. A stage knows each packet's times when it
@@ -271,6 +272,21 @@ static void go_realtime(int priority)
 		die("take SCHED_FIFO priority %d: %s", priority, strerror(errno));
 }
 
+/* Ends with the process that started it, even one that was killed. Unlike a signal's end this
+ * writes no files: what is next at the same place may have begun. */
+static void end_with_parent(void)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		die("ask to end with the parent: %s", strerror(errno));
+}
+
+/* A parent that was gone before end_with_parent() shows here: nobody reads. */
+static void say_ready(void)
+{
+	if (puts("ready") < 0 || fflush(stdout) == EOF)
+		die("say ready on stdout: %s", strerror(errno));
+}
+
 static int option_number(const char *name, const char *value, long low, long high)
 {
 	char *end;
@@ -318,6 +334,7 @@ int main(int count, char **arguments)
 		      "[--queue-sample-ms N]\n", stderr);
 		return 2;
 	}
+	end_with_parent();
 	config_read(&lab, arguments[optind]);
 	waiting_signals = catch_signals();
 	tun_open_all(&lab);
@@ -333,8 +350,7 @@ int main(int count, char **arguments)
 	}
 	lab.t0_ns = now_ns();
 	next_sample_ns = lab.t0_ns + sample_period_ns;
-	puts("ready");
-	fflush(stdout);
+	say_ready();
 	run(&waiting_signals);
 	lab.end_ns = now_ns();
 	sample_queues(lab.end_ns);
