@@ -60,7 +60,7 @@ def lines(form: Form, nodes: Nodes) -> Iterator[dict[str, Any]]:
             "meaning": _quantity(nodes.value[i], feature),
         }
         if nodes.feature[left] < 0 and nodes.feature[right] < 0:
-            # As one expression, a compiler makes it a conditional move, which can't be mispredicted.
+            # As one expression it compiles to a conditional move, which is never mispredicted.
             yield line | {"pair": (nodes.value[left], nodes.value[right])}
         else:
             yield line
