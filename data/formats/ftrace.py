@@ -236,6 +236,8 @@ def _parse(  # type: ignore[no-untyped-def]
                 window = got = decimal(buffer, value, i)
             elif size == 4 and a == 115 and b == 114:  # srtt
                 srtt = got = decimal(buffer, value, i)
+                if srtt >= 0 and una >= 0 and window >= 0 and sport >= 0 and dport >= 0:
+                    break  # Nothing that is needed comes after it.
             elif (size == 8 and a == 100 and b == 97) or (size == 6 and a == 108 and b == 101):
                 length = got = decimal(buffer, value, i)  # data_len, length
             elif size == 5 and b == 112 and buffer[key + 2] == 111:  # sport, dport
