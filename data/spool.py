@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from data.schema import VARIABLES
 
 Ints = NDArray[np.int64]
-MEMORY_BYTES = 128 << 20
+MEMORY_BYTES = 64 << 20
 BYTES_PER_EVENT = 21
 NUMBER_OF_VARIABLES = len(VARIABLES)
 
