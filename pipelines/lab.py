@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--out", type=Path, required=True, help="folder for the log")
     one.add_argument("--seed", type=int, default=1, help="of the repetition (default 1)")
     one.add_argument("--slot", type=int, default=90, help="lab number on this machine")
-    one.add_argument("--keep-csv", action="store_true", help="keep the full probe CSV too")
+    one.add_argument("--keep-csv", action="store_true", help="keep all that the probe wrote too")
     many = action(
         "collect",
         "collect a campaign, resumable",
@@ -53,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--limit", type=int, help="at most this many runs now")
     many.add_argument("--time-budget-s", type=float, help="begin no run that ends later")
     many.add_argument("--first-slot", type=int, default=1, help="number of the first lab")
+    for sub in (one, many):
+        sub.add_argument(
+            "--probe", choices=("bpf", "ftrace"), help="default: bpf, or ftrace where it's missing"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -93,7 +97,9 @@ def _run(args: argparse.Namespace) -> int:
 
     drawn = scenario.load(args.scenario).varied(args.seed)
     print(f"{drawn.label} for {drawn.duration_s:g} s ...", file=sys.stderr)
-    result = lab.run(drawn, args.out, args.slot, args.seed, keep_csv=args.keep_csv)
+    result = lab.run(
+        drawn, args.out, args.slot, args.seed, keep_csv=args.keep_csv, probe=args.probe
+    )
     short = lab.summary(result)
     text = "\n".join(f"{key}: {value}" for key, value in short.items())
     _emit(args, short, text)
@@ -113,6 +119,7 @@ def _collect(args: argparse.Namespace) -> int:
             limit=args.limit,
             time_budget_s=args.time_budget_s,
             first_slot=args.first_slot,
+            probe=args.probe,
             report=show,
         )
     finally:

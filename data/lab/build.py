@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from data.errors import UserError
@@ -32,9 +33,17 @@ REQUIREMENTS = {
     "/usr/include/linux/types.h": "linux-libc-dev",
 }
 
+# All that the link emulator needs.
+PLAIN_C = ("cc", "make", "/usr/include/linux/types.h")
 
-def missing_requirements() -> dict[str, str]:
+
+def missing_requirements(targets: Iterable[str] = tuple(TARGETS)) -> dict[str, str]:
     """What compiling needs and this machine lacks.
+
+    Parameters
+    ----------
+    targets : iterable of str
+        Programs to compile, all by default; the link emulator alone needs no BPF.
 
     Returns
     -------
@@ -44,47 +53,52 @@ def missing_requirements() -> dict[str, str]:
     return {
         what: package
         for what, package in REQUIREMENTS.items()
-        if not (Path(what).exists() if what.startswith("/") else shutil.which(what))
+        if (what in PLAIN_C or set(targets) != {"klink"})
+        and not (Path(what).exists() if what.startswith("/") else shutil.which(what))
     }
 
 
-def _stale() -> bool:
+def stale(targets: Iterable[str] = tuple(TARGETS)) -> bool:
+    """Whether a program is missing or older than the sources."""
     sources = [path for path in NATIVE.iterdir() if path.is_file() and path.name != "README.md"]
     newest_source = max(path.stat().st_mtime for path in sources)
     return any(
-        not target.exists() or target.stat().st_mtime < newest_source for target in TARGETS.values()
+        not TARGETS[name].exists() or TARGETS[name].stat().st_mtime < newest_source
+        for name in targets
     )
 
 
-def _check_requirements() -> None:
-    missing = missing_requirements()
+def _check_requirements(targets: Iterable[str]) -> None:
+    missing = missing_requirements(targets)
     if missing:
         packages = " ".join(dict.fromkeys(missing.values()))
         raise UserError(
             f"cannot compile the lab's programs: {', '.join(missing)} not found; "
             f"run: apt-get install -y {packages}"
         )
-    if not BTF.exists():
+    if set(targets) != {"klink"} and not BTF.exists():
         raise UserError(
             f"cannot compile the lab's programs: {BTF} not found; "
             "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y"
         )
 
 
-def build(force: bool = False) -> dict[str, Path]:
+def build(targets: Iterable[str] = tuple(TARGETS), force: bool = False) -> dict[str, Path]:
     """Compile what is missing or older than its sources.
 
     Callers at the same time wait for one another (a lock file), and only the first compiles.
 
     Parameters
     ----------
+    targets : iterable of str
+        What is needed of ``klink``, ``probe`` and ``lia``; all by default.
     force : bool
-        Compile everything anew.
+        Compile it even if it is up to date.
 
     Returns
     -------
     dict of str to pathlib.Path
-        ``{"klink": program, "probe": program, "lia": BPF object}``.
+        ``{"klink": program, "probe": program, "lia": BPF object}``, of which the targets are there.
 
     Raises
     ------
@@ -92,14 +106,16 @@ def build(force: bool = False) -> dict[str, Path]:
         Where a compiler or header is missing (with the apt line that mends it), the kernel has no
         BTF, or a source doesn't compile.
     """
-    if not force and not _stale():
+    targets = tuple(targets)
+    if not force and not stale(targets):
         return dict(TARGETS)
-    _check_requirements()
+    _check_requirements(targets)
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if force or _stale():
-            command = ["make", "-C", str(NATIVE)] + (["--always-make"] if force else [])
+        if force or stale(targets):
+            command = ["make", "-C", str(NATIVE)] + [f"build/{TARGETS[t].name}" for t in targets]
+            command += ["--always-make"] if force else []
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
@@ -108,6 +124,6 @@ def build(force: bool = False) -> dict[str, Path]:
                     f"run: make -C {NATIVE}"
                 )
             # A target that make found up to date may still be older than another's source.
-            for target in TARGETS.values():
-                target.touch()
+            for name in targets:
+                TARGETS[name].touch()
     return dict(TARGETS)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.lab import build, coupled, validate
+from data.lab import probes, validate
 from data.lab.plan import Campaign, Source, seed_of, sources
 from data.lab.run import RunResult, cpu_times, run, steal_share
 
@@ -134,7 +134,7 @@ def write_labels(out: Path, records: list[dict[str, Any]]) -> int:
     for record in rows:
         if record.get("alpha_check"):
             record = {**record, "alpha_own": "no" if record["id"] in slow else "yes"}
-        source = f"{record['dataset']}/{record['id']}.klog.zst"
+        source = f"{record['dataset']}/{probes.log_name(record)}"
         writer.writerow([source, *(_cell(record.get(column)) for column in LABEL_COLUMNS)])
     temporary = out / f".{LABELS}.tmp"
     temporary.write_text(text.getvalue(), encoding="utf-8")
@@ -151,8 +151,11 @@ def _cell(value: Any) -> Any:
 class Collection:
     """One call of `collect`: its groups, its log and how many labs run at once."""
 
-    def __init__(self, campaign: Campaign, out: Path, jobs: int, first_slot: int) -> None:
+    def __init__(
+        self, campaign: Campaign, out: Path, jobs: int, first_slot: int, probe: str
+    ) -> None:
         self.campaign = campaign
+        self.probe = probe
         self.out = out
         self.jobs = self.allowed = jobs
         self.slots = list(range(first_slot, first_slot + jobs))
@@ -186,7 +189,7 @@ class Collection:
                 group.again.append((index, record["attempt"] + 1))
 
     def _log_path(self, record: dict[str, Any]) -> Path:
-        return self.out / str(record["dataset"]) / f"{record['id']}.klog.zst"
+        return self.out / str(record["dataset"]) / probes.log_name(record)
 
     @staticmethod
     def _try_again(record: dict[str, Any]) -> bool:
@@ -213,7 +216,7 @@ class Collection:
     def do(self, job: Job, slot: int) -> RunResult:
         """Draw and run one job."""
         scenario = job.source.draw(job.seed)
-        return run(scenario, self.out / scenario.dataset, slot, job.seed, job.id)
+        return run(scenario, self.out / scenario.dataset, slot, job.seed, job.id, probe=self.probe)
 
     def finish(self, job: Job, result: RunResult) -> None:
         """Append the record, drop an invalid log, and note what has to be run again."""
@@ -296,6 +299,7 @@ def collect(
     limit: int | None = None,
     time_budget_s: float | None = None,
     first_slot: int = 1,
+    probe: str | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Collect what a campaign still lacks in `out`.
@@ -315,6 +319,8 @@ def collect(
         Begin no run that would end later than this.
     first_slot : int
         Labs are numbered from here; see `data.lab.topology`.
+    probe : str, optional
+        ``bpf`` or ``ftrace``, the same for all runs; see `data.lab.probes.choose`.
     report : callable, optional
         Called about once a second with a `Progress`.
 
@@ -334,9 +340,9 @@ def collect(
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{out}: another collection is running there") from None
-        coupled.ensure(build.build()["lia"])
+        probe = probes.choose(probe)
         mend_log(out)
-        collection = Collection(campaign, out, jobs, first_slot)
+        collection = Collection(campaign, out, jobs, first_slot, probe)
         runs = _loop(collection, limit, time_budget_s, report)
         collection.remove_rejected()
         write_labels(out, collection.records)

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from data.lab import coupled
+from data.lab import coupled, ftrace_probe
 
 NAMESPACE = re.compile(r"cz(\d+)[a-z]")
 RUN_DIR = Path("/run/netns")
@@ -72,7 +72,7 @@ def _end(pids: list[int]) -> None:
 
 
 def clean(slot: int | None = None) -> dict[str, list[str]]:
-    """Remove namespaces, processes and temporary files of labs, and LIA if none is left.
+    """Remove labs' namespaces, processes, temporary files, trace instances; LIA if none is left.
 
     Nothing else of the machine was changed by the lab: congestion control is set per socket, other
     settings inside namespaces.
@@ -85,14 +85,16 @@ def clean(slot: int | None = None) -> dict[str, list[str]]:
     Returns
     -------
     dict
-        What was removed: ``processes``, ``namespaces``, ``folders``, ``congestion controls``;
-        kinds of which nothing was there are left out.
+        What was removed: ``processes``, ``namespaces``, ``folders``, ``trace instances``,
+        ``congestion controls``; kinds of which nothing was there are left out.
     """
     names = namespaces(slot)
     pids = _processes(names)
     _end(pids)
     for name in names:
         subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    # A recorder that was ended above has removed its own.
+    traces = [name for name in ftrace_probe.instances(slot) if ftrace_probe.remove(name)]
     if slot is None:
         parent = work_folder(0).parent
         folders = sorted(parent.iterdir()) if parent.is_dir() else []
@@ -104,6 +106,7 @@ def clean(slot: int | None = None) -> dict[str, list[str]]:
         "processes": [str(pid) for pid in pids],
         "namespaces": names,
         "folders": [str(folder) for folder in folders],
+        "trace instances": traces,
     }
     if not namespaces() and coupled.unregister():
         removed["congestion controls"] = [coupled.NAME]

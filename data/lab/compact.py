@@ -62,7 +62,7 @@ class Events:
     new: Ints
 
 
-def _unwrap(seq: Ints, first: int) -> Ints:
+def unwrap(seq: Ints, first: int) -> Ints:
     """32-bit sequence numbers as differences to `first`, continued past the wrap."""
     step = np.diff(seq, prepend=first)
     step = (step + 2**31) % 2**32 - 2**31
@@ -161,7 +161,7 @@ def _events(frame: pl.DataFrame) -> Events:
         probes = np.flatnonzero(mine & (kind == 0))
         if not len(probes):
             continue
-        ack[probes] = _unwrap(column["ack_seq"][probes], int(column["snd_una"][probes[0]]))
+        ack[probes] = unwrap(column["ack_seq"][probes], int(column["snd_una"][probes[0]]))
         state = np.column_stack([ack[probes], column["rtt_us"][probes], column["cwnd"][probes]])
         # An ACK in which nothing changed is a pure duplicate; the first row always differs.
         same = np.zeros(len(probes), bool)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from data.lab import build, coupled
+from data.lab import build, coupled, ftrace_probe, probes
 from data.lab.traffic import IPPROTO_MPTCP
 
 PROBED_EVENTS = ("tcp_probe", "tcp_cong_state_set", "tcp_retransmit_skb")
@@ -59,11 +59,6 @@ def _realtime() -> bool:
     return done.returncode == 0
 
 
-def _bpf() -> bool:
-    done = subprocess.run(["bpftool", "prog", "list"], capture_output=True, check=False)
-    return done.returncode == 0
-
-
 def _tracepoints() -> bool:
     """Whether the kernel's BTF knows the three tracepoints (tp_btf attaches by them)."""
     try:
@@ -96,19 +91,22 @@ def examine() -> list[Check]:
     Returns
     -------
     list of Check
-        In the order in which one would mend them.
+        In the order in which one would mend them. What only BPF needs is not `needed` where ftrace
+        can stand in: it costs the raw RTT and LIA.
     """
+    no_ftrace = ftrace_probe.why_not()
+    bpf_needed = no_ftrace is not None
     checks: list[tuple[str, Callable[[], bool], str, bool]] = [
         ("root", lambda: os.geteuid() == 0, "run it with sudo", True),
         ("network namespaces", _namespaces, BOOT.format("CONFIG_NET_NS=y"), True),
         ("MPTCP", _mptcp, "sysctl -w net.mptcp.enabled=1 (kernel with CONFIG_MPTCP=y)", True),
         ("TUN devices", _tun, "modprobe tun (kernel with CONFIG_TUN)", True),
-        ("BTF", build.BTF.exists, BOOT.format("CONFIG_DEBUG_INFO_BTF=y"), True),
+        ("BTF", build.BTF.exists, BOOT.format("CONFIG_DEBUG_INFO_BTF=y"), bpf_needed),
         (
             "tracepoints tcp_probe, tcp_cong_state_set, tcp_retransmit_skb",
             _tracepoints,
             BOOT.format("CONFIG_TRACEPOINTS=y, Linux 5.16 or later"),
-            True,
+            bpf_needed,
         ),
         ("SCHED_FIFO", _realtime, "sysctl -w kernel.sched_rt_runtime_us=950000", True),
     ]
@@ -120,8 +118,18 @@ def examine() -> list[Check]:
     missing = build.missing_requirements()
     for what, package in build.REQUIREMENTS.items():
         mend = f"apt-get install -y {package}"
-        checks.append((what, lambda what=what: what not in missing, mend, True))  # type: ignore[misc]
-    checks.append(("BPF allowed", _bpf, "run as root outside a restricted container", True))
+        needed = what in build.PLAIN_C or bpf_needed
+        checks.append((what, lambda what=what: what not in missing, mend, needed))  # type: ignore[misc]
+    mend = "run as root outside a restricted container"
+    checks.append(("BPF allowed", probes.bpf_allowed, mend, bpf_needed))
+    checks.append(
+        (
+            "ftrace, the fallback probe where BPF is missing (no raw RTT, no LIA)",
+            lambda: no_ftrace is None,
+            no_ftrace or "",
+            False,
+        )
+    )
     checks.append(
         (
             "LIA registered (done by the first run)",

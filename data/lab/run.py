@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.lab import build, clean, compact, coupled, topology, validate
+from data.lab import clean, compact, probes, topology, validate
 from data.lab.scenario import Scenario
 from data.lab.topology import Lab
 
@@ -28,6 +28,7 @@ WARMUP_S = 0.5
 # struct_ops), so the emulator outlives them.
 LINGER_S = 1.0
 FIFO_PRIORITY = 10
+PROBED = {"bpf": "probe.csv", "ftrace": "ftrace.txt"}
 
 
 class LabError(RuntimeError):
@@ -56,10 +57,10 @@ def steal_share(before: tuple[int, int], after: tuple[int, int]) -> float:
     return (after[0] - before[0]) / max(1, after[1] - before[1])
 
 
-def _spawn(command: list[str], **options: Any) -> subprocess.Popen[str]:
-    # One process group a child, killed by the kernel when this process is gone.
+def _spawn(command: list[str], end_signal: str = "KILL", **options: Any) -> subprocess.Popen[str]:
+    # One process group a child, ended by the kernel when this process is gone.
     return subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "--", *command],
+        ["setpriv", "--pdeathsig", end_signal, "--", *command],
         stdin=options.pop("stdin", subprocess.DEVNULL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -96,8 +97,10 @@ def _stop(process: subprocess.Popen[str], timeout_s: float = 5.0) -> None:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], what: str) -> Iterator[subprocess.Popen[str]]:
-    process = _spawn(command)
+def _running(
+    command: list[str], what: str, end_signal: str = "KILL"
+) -> Iterator[subprocess.Popen[str]]:
+    process = _spawn(command, end_signal)
     try:
         if (line := _await_line(process, what, 10)) != "ready":
             raise LabError(f"{what}: expected 'ready', got {line!r}")
@@ -118,7 +121,7 @@ def _work_folder(slot: int) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _plan(scenario: Scenario, lab: Lab, seed: int) -> str:
+def _plan(scenario: Scenario, lab: Lab, seed: int, port: int) -> str:
     background = [
         {**flow.model_dump(), "seed": seed * 31 + number}
         for number, flow in enumerate(scenario.background)
@@ -131,7 +134,7 @@ def _plan(scenario: Scenario, lab: Lab, seed: int) -> str:
             "addresses": topology.ADDRESS,
             "server_address": topology.ADDRESS["srv"],
             "bg_address": topology.ADDRESS["bg"],
-            "port": topology.PORT,
+            "port": port,
             "sysctls": topology.SYSCTLS,
             "warmup_s": WARMUP_S if background else 0.0,
             "mptcp": {
@@ -144,11 +147,11 @@ def _plan(scenario: Scenario, lab: Lab, seed: int) -> str:
     )
 
 
-def _carry(scenario: Scenario, lab: Lab, seed: int) -> dict[str, Any]:
+def _carry(scenario: Scenario, lab: Lab, seed: int, port: int) -> dict[str, Any]:
     """Run the traffic to its end; its last message."""
     process = _spawn([sys.executable, "-I", "-S", str(TRAFFIC)], stdin=subprocess.PIPE)
     try:
-        out, err = process.communicate(_plan(scenario, lab, seed), scenario.duration_s + 60)
+        out, err = process.communicate(_plan(scenario, lab, seed, port), scenario.duration_s + 60)
     except subprocess.TimeoutExpired:
         raise LabError("traffic did not end") from None
     finally:
@@ -164,7 +167,7 @@ def _carry(scenario: Scenario, lab: Lab, seed: int) -> dict[str, Any]:
 
 
 def _measure(
-    scenario: Scenario, lab: Lab, seed: int, work: Path, tools: dict[str, Path]
+    scenario: Scenario, lab: Lab, seed: int, work: Path, tools: dict[str, Path], probe: str
 ) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Emulate, probe and carry; traffic's message, the emulator's stats, stolen share."""
     config = work / "klink.conf"
@@ -174,11 +177,11 @@ def _measure(
     link += ["--stats", str(stats), "--fifo", str(FIFO_PRIORITY)]
     with _running(link, "link emulator"):
         topology.address(lab)
-        probe = [str(tools["probe"]), "--netns", str(lab.inode("c")), "--port", str(topology.PORT)]
-        probe += ["--sender", "--out", str(work / "probe.csv")]
-        with _running(probe, "probe"):
+        recorder = probes.command(probe, tools, lab, work / PROBED[probe])
+        # Told to end, ftrace's recorder removes its instance.
+        with _running(recorder, "probe", "TERM" if probe == "ftrace" else "KILL"):
             before = cpu_times()
-            traffic = _carry(scenario, lab, seed)
+            traffic = _carry(scenario, lab, seed, probes.port(probe, lab.slot))
             steal = steal_share(before, cpu_times())
         time.sleep(LINGER_S)
     return traffic, json.loads(stats.read_text(encoding="utf-8")), steal
@@ -216,6 +219,7 @@ def run(
     seed: int,
     name: str | None = None,
     keep_csv: bool = False,
+    probe: str | None = None,
 ) -> RunResult:
     """Collect one connection.
 
@@ -224,7 +228,7 @@ def run(
     scenario : Scenario
         Already varied; see `Scenario.varied`.
     out_dir : Path
-        Where ``<name>.klog.zst`` goes.
+        Where ``<name>.klog.zst`` (BPF) or ``<name>.ftrace.zst`` goes.
     slot : int
         Number of the lab on this machine; two runs at once need two slots.
     seed : int
@@ -232,7 +236,9 @@ def run(
     name : str, optional
         Name of the log; ``<case>-<seed>`` if not given.
     keep_csv : bool
-        Keep the probe's CSV, the emulator's log, statistics and configuration beside it.
+        Keep what the probe wrote, the emulator's log, statistics and configuration beside it.
+    probe : str, optional
+        ``bpf`` or ``ftrace``; see `probes.choose`.
 
     Returns
     -------
@@ -247,9 +253,8 @@ def run(
     """
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
-    tools = build.build()
-    if scenario.cc == "lia":
-        coupled.ensure(tools["lia"])
+    probe = probes.choose(probe)
+    tools = probes.prepare(probe, scenario.cc == "lia")
     name = name or f"{scenario.case or scenario.label.lower()}-{seed}"
     out_dir.mkdir(parents=True, exist_ok=True)
     lab = Lab(slot)
@@ -258,6 +263,7 @@ def run(
         **describe(scenario),
         "seed": seed,
         "slot": slot,
+        "probe": probe,
         "kernel": platform.release(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "load": round(os.getloadavg()[0], 2),
@@ -266,16 +272,16 @@ def run(
     with _work_folder(slot) as work:
         try:
             topology.create(lab)
-            traffic, stats, steal = _measure(scenario, lab, seed, work, tools)
-            events, probed = compact.read_probe(work / "probe.csv", topology.PORT)
+            traffic, stats, steal = _measure(scenario, lab, seed, work, tools, probe)
+            log = probes.read(probe, work / PROBED[probe], slot, scenario.first)
         except (LabError, UserError, subprocess.SubprocessError, OSError) as error:
             record |= {"valid": False, "reasons": ["failed"], "error": str(error)}
             return RunResult(None, False, ("failed",), record)
         finally:
             topology.remove(lab)
-        result = _finish(scenario, record, traffic, stats, steal, events, probed, out_dir)
+        result = _finish(scenario, record, traffic, stats, steal, log, out_dir)
         if keep_csv:
-            for file in ("probe.csv", "klink.log", "klink.json", "klink.conf"):
+            for file in (PROBED[probe], "klink.log", "klink.json", "klink.conf"):
                 shutil.copy(work / file, out_dir / f"{name}.{file}")
     return result
 
@@ -286,10 +292,10 @@ def _finish(
     traffic: dict[str, Any],
     stats: dict[str, Any],
     steal: float,
-    events: compact.Events,
-    probed: dict[str, Any],
+    log: tuple[compact.Events, dict[str, Any], bytes],
     out_dir: Path,
 ) -> RunResult:
+    events, probed, text = log
     count, flows = validate.windows(events)
     lateness = float(stats["lateness_us"]["p99"])
     reasons = validate.host_reasons(steal, lateness, int(probed["lost_events"]))
@@ -312,8 +318,7 @@ def _finish(
         "label": scenario.label,
         "wifi_sport": sports["wifi"],
     }  # fmt: skip
-    path = out_dir / f"{record['id']}.klog.zst"
-    size = compact.write(path, events, meta)
+    path, size = probes.write(record["probe"], out_dir, record["id"], events, text, meta)
     record |= {
         "valid": not reasons,
         "reasons": reasons,
@@ -334,7 +339,7 @@ def _finish(
 
 def summary(result: RunResult) -> dict[str, Any]:
     """Short form of a result for people and scripts."""
-    keys = ["id", "label", "valid", "reasons", "error", "bytes", "windows", "steal"]
+    keys = ["id", "label", "probe", "valid", "reasons", "error", "bytes", "windows", "steal"]
     keys += ["throughput_mbps", "wifi_sport"]
     short = {key: result.record[key] for key in keys if key in result.record}
     if result.path is not None:

@@ -25,7 +25,7 @@ class FakeLab:
         self.reasons = {name: list(tries) for name, tries in (reasons or {}).items()}
         self.calls = []
 
-    def __call__(self, drawn, out_dir, slot, seed, name):
+    def __call__(self, drawn, out_dir, slot, seed, name, probe):
         self.calls.append((name, slot, seed))
         time.sleep(0.005)
         reasons = self.reasons.get(name, []).pop(0) if self.reasons.get(name) else []
@@ -46,8 +46,7 @@ class FakeLab:
 @pytest.fixture
 def collect(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "STAGGER_S", 0.01)
-    monkeypatch.setattr(campaign.coupled, "ensure", lambda program: None)
-    monkeypatch.setattr(campaign.build, "build", lambda: {"lia": None})
+    monkeypatch.setattr(campaign.probes, "choose", lambda probe: probe or "bpf")
 
     def go(lab, values=CAMPAIGN, **options):
         path = tmp_path / "c.yaml"
