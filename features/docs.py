@@ -39,7 +39,8 @@ def page() -> str:
         parts.append(
             f"## `{family}`: {len(features)} features\n\n{_ABOUT[family]}\n"
             f"Schema hash `{schema_hash(features)[:16]}`.\n\n"
-            "| name | range | unit | scale | meaning | source |\n| --- | --- | --- | --- | --- | --- |"
+            "| name | range | unit | scale | meaning | source |\n"
+            "| --- | --- | --- | --- | --- | --- |"
         )
         parts[-1] += "".join(
             f"\n| `{f.name}` | {f.low:g} … {f.high:g} | {f.unit} | 2^{f.scale.bit_length() - 1} "

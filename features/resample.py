@@ -11,7 +11,7 @@ Float = NDArray[np.float64]
 
 
 @numba.njit(cache=True)
-def linear(time_us: Int, value: Float, start_us: int, step_us: float, points: int) -> Float:
+def linear(time_us: Int, value: Float, start_us: float, step_us: float, points: int) -> Float:
     """Interpolate linearly at ``start + k * step``; the first and the last value are held.
 
     Parameters
@@ -50,7 +50,7 @@ def linear(time_us: Int, value: Float, start_us: int, step_us: float, points: in
 
 
 @numba.njit(cache=True)
-def step(time_us: Int, value: Float, start_us: int, step_us: float, points: int) -> Float:
+def step(time_us: Int, value: Float, start_us: float, step_us: float, points: int) -> Float:
     """Value of a piecewise constant series at ``start + k * step``.
 
     Parameters

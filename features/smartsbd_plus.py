@@ -71,6 +71,12 @@ FEATURES: tuple[Feature, ...] = (
     _f("Congested_Overlap", 0, 1, "overlap of the congested times"),
     _f("Congested_Corr", -1, 1, "correlation of the congestion states"),
     _f("Other_Queue_At_Loss", 0, 1, "rank of a queue when the other subflow loses; 1/2 if never"),
+    _f("Long_Concordance", -1, 1, "Lag_Concordance over this window and up to 3 before it"),
+    _f("Long_Corr", -1, 1, "Corr over the same time"),
+    _f("Long_Corr_High", -1, 1, "Corr_High over the same time"),
+    _f("Long_Queue_KS", 0, 1, "Queue_KS over the same time"),
+    _f("Long_Queue_P50_LogRatio", 0, 4, "Queue_P50_LogRatio over the same time"),
+    _f("Long_Queue_P95_LogRatio", 0, 4, "Queue_P95_LogRatio over the same time"),
     _f("Skew_Diff", 0, 2, "difference of skew_est", _RFC),
     _f("Var_LogRatio", 0, 4, "|ln| of the ratio of var_est", _RFC),
     _f("Freq_Diff", 0, 1, "difference of freq_est", _RFC),
@@ -96,13 +102,15 @@ def compute(windows: Sequence[Window]) -> Float:
 
 
 def _row(window: Window) -> list[float]:
-    queues, samples = _queues(window)
+    long_queues, samples = _queues(window)
+    queues = long_queues[:, -window.rtt_us.shape[1] :]
     # Both subflows in units of their common mean queueing delay (one microsecond at least).
     queues = queues / max(float(queues.mean()), 1.0)
     values = {
         **_levels(queues),
         **_trends(window, queues),
         **_losses(window, queues),
+        **_history(window, long_queues),
         **_rfc8382(window, samples),
     }
     return [values[feature.name] for feature in FEATURES]
@@ -115,7 +123,7 @@ def _queues(window: Window) -> tuple[Float, list[Series]]:
     for trace, known_us in zip(window.traces, window.min_rtt_us, strict=True):
         base_us.append(min(known_us, float(trace.rtt.value.min())))
         samples.append(Series(trace.rtt.time_us, trace.rtt.value - base_us[-1]))
-    return np.maximum(window.rtt_us - np.array(base_us)[:, None], 0.0), samples
+    return np.maximum(window.history_rtt_us - np.array(base_us)[:, None], 0.0), samples
 
 
 def _levels(queues: Float) -> dict[str, float]:
@@ -138,10 +146,8 @@ def _levels(queues: Float) -> dict[str, float]:
 def _trends(window: Window, queues: Float) -> dict[str, float]:
     first, second = queues
     points = first.size
-    larger = max(window.min_rtt_us) / window.step_us  # in grid points
+    larger, lags, width = _widths(window, points)
     change = min(max(1, round(larger)), points // 4)
-    lags = min(max(1, round(larger - min(window.min_rtt_us) / window.step_us)), points // 8)
-    width = min(max(3, round(LOW_PASS_RTTS * larger)), points // 2)
     slow = [sim.moving_average(q, width) for q in queues]
     fast = [q - s for q, s in zip(queues, slow, strict=True)]
     changes = [q[change:] - q[:-change] for q in queues]
@@ -184,6 +190,31 @@ def _trends(window: Window, queues: Float) -> dict[str, float]:
         "Drained_Overlap": sim.overlap(drained[0], drained[1]),
         "Drain_Match": sim.coincidence(drains[0], drains[1], reach_us, span_us)[1],
     }
+
+
+def _history(window: Window, queues: Float) -> dict[str, float]:
+    """What a short window can't tell: slow queues need several of their own periods."""
+    first, second = queues / max(float(queues.mean()), 1.0)
+    _, lags, width = _widths(window, first.size)
+    slow = [sim.moving_average(q, width) for q in (first, second)]
+    mid, high = np.percentile((first, second), (50, 95), axis=1)
+    floor = FLOOR_SHARE * float(max(first.mean(), second.mean()))
+    return {
+        "Long_Concordance": sim.best_lag(first, second, lags, True)[0],
+        "Long_Corr": sim.correlation(first, second),
+        "Long_Corr_High": sim.correlation(first - slow[0], second - slow[1]),
+        "Long_Queue_KS": sim.ks_distance(first, second),
+        "Long_Queue_P50_LogRatio": sim.log_ratio(mid[0], mid[1], floor=floor),
+        "Long_Queue_P95_LogRatio": sim.log_ratio(high[0], high[1], floor=floor),
+    }
+
+
+def _widths(window: Window, points: int) -> tuple[float, int, int]:
+    """In grid points: the larger min RTT, the lags searched, the width of the moving average."""
+    smaller, larger = sorted(rtt / window.step_us for rtt in window.min_rtt_us)
+    lags = min(max(1, round(larger - smaller)), points // 8)
+    width = min(max(3, round(LOW_PASS_RTTS * larger)), points // 2)
+    return larger, lags, width
 
 
 def _drains(queue: Float, window: Window) -> Int:

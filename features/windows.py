@@ -32,7 +32,7 @@ class Series:
     time_us: Int
     value: Float
 
-    def between(self, start_us: int, end_us: int, before: int = 0) -> Series:
+    def between(self, start_us: float, end_us: float, before: int = 0) -> Series:
         """Samples in [start, end), and up to ``before`` samples that precede them."""
         first, last = np.searchsorted(self.time_us, (start_us, end_us))
         cut = slice(max(0, first - before), last)
@@ -80,6 +80,9 @@ class Window:
         Smallest RTT of each subflow before the window.
     rtt_us, congested, throughput_bps : float64 [2, points]
         Series on the grid.
+    history_rtt_us : float64 [2, more points]
+        RTT on the same grid, of this window and up to ``history_windows`` before it; the last
+        points are ``rtt_us``.
     traces : (Trace, Trace)
         Samples within the window (``congested``: with the state at its start).
     """
@@ -92,6 +95,7 @@ class Window:
     rtt_us: Float
     congested: Float
     throughput_bps: Float
+    history_rtt_us: Float
     traces: tuple[Trace, Trace]
 
     @property
@@ -189,6 +193,7 @@ def windows(
 def _cut(
     traces: tuple[Trace, Trace], start_us: int, params: SbdParams
 ) -> tuple[list[Window], str | None]:
+    first_us = start_us
     last_us = min(int(t.rtt.time_us[-1]) for t in traces)
     found: list[Window] = []
     index = 0
@@ -203,6 +208,9 @@ def _cut(
         inside = tuple(_inside(t, start_us, end_us) for t in traces)
         if min(t.rtt.time_us.size for t in inside) >= params.min_samples:
             grid = (start_us, grid_us, points)
+            back = min(params.history_windows * points, int((start_us - first_us) / grid_us))
+            long_grid = (start_us - back * grid_us, grid_us, back + points)
+            rtt_us = _on_grid([t.rtt for t in traces], end_us, long_grid)
             found.append(
                 Window(
                     index=index,
@@ -210,11 +218,12 @@ def _cut(
                     end_us=end_us,
                     step_us=grid_us,
                     min_rtt_us=(smallest[0], smallest[1]),
-                    rtt_us=_on_grid([t.rtt for t in traces], end_us, grid),
+                    rtt_us=rtt_us[:, back:],
                     congested=np.stack(
                         [step(t.congested.time_us, t.congested.value, *grid) for t in inside]
                     ),
                     throughput_bps=_on_grid([t.throughput for t in traces], end_us, grid),
+                    history_rtt_us=rtt_us,
                     traces=(inside[0], inside[1]),
                 )
             )
@@ -224,7 +233,7 @@ def _cut(
     return [], "too short for one window" if index == 0 else "a subflow idle in every window"
 
 
-def _on_grid(series: Sequence[Series], end_us: int, grid: tuple[int, float, int]) -> Float:
+def _on_grid(series: Sequence[Series], end_us: int, grid: tuple[float, float, int]) -> Float:
     """Both subflows on the grid; the last sample before the window counts, later ones don't."""
     cut = [s.between(grid[0], end_us, before=1) for s in series]
     return np.nan_to_num(np.stack([linear(s.time_us, s.value, *grid) for s in cut]))
