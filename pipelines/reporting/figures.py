@@ -18,7 +18,7 @@ INK = "#010203"
 COLOURS = ("#3b82c4", "#e07b39", "#3a9d6e", "#c0529b", "#8a7bd1", "#b08d2a", "#6b7f8c")
 """Distinguishable on white and on near-black; first two are WiFi and cellular, SB and NSB."""
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 9,

@@ -114,7 +114,7 @@ def shortfalls(inputs: Inputs, unmet: list[Aim]) -> list[str]:
                 texts.append(_worst(rows, "case", model, f"Unseen cases ({protocol})"))
     if keys & {"plus_window", "plus_connection"}:
         lofo = inputs.optional("lofo.json") or {}
-        chosen = (inputs.optional("plus.json") or {}).get("chosen")
+        chosen = str((inputs.optional("plus.json") or {}).get("chosen"))
         rows = [r for r in lofo.get("families", []) if r["model"] == chosen]
         if rows:
             texts.append(_worst(rows, "family", chosen, "Families left out"))

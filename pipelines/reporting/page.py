@@ -22,7 +22,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "The data",
         tuple(f"data_blocks:{n}" for n in ("kept", "boxes", "validity", "windows", "without")),
     ),
-    ("series", "What the classifier sees", ("series_blocks:pair", "series_blocks:alignment")),
+    ("series", "What the classifier sees", ("series_blocks:examples",)),
     (
         "search",
         "Features and hyperparameters",
@@ -101,7 +101,10 @@ def _block(inputs: Inputs, name: str, missing: list[str]) -> str:
     try:
         made = getattr(importlib.import_module(f"pipelines.reporting.{module}"), function)(inputs)
     except MissingInput as error:
-        missing.append(f"{function}: {error}; make it with `{error.command}`")
+        line = f"{error}: make it with `{error.command}`"
+        if line in missing:  # one note is enough for all that is made of it
+            return ""
+        missing.append(line)
         return _note(f"Not shown: {error.path} isn't there yet.", error.command)
     except Exception as error:  # one table of another version must not cost the whole page
         logger.warning("report: %s could not be drawn: %s: %s", name, type(error).__name__, error)

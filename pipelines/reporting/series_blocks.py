@@ -21,7 +21,7 @@ CORRELATION = "Corr"
 Example = tuple[dict[str, Any], Any, list[Window]]
 
 
-def examples(inputs: Inputs) -> dict[str, Example]:
+def choose(inputs: Inputs) -> dict[str, Example]:
     """One SB and one NSB connection of one site: those whose correlation is their class's median.
 
     Raises
@@ -48,11 +48,16 @@ def examples(inputs: Inputs) -> dict[str, Example]:
     return {label: found[label] for label in ("SB", "NSB") if label in found}
 
 
-def pair(inputs: Inputs) -> str:
+def examples(inputs: Inputs) -> str:
+    """Both figures, of the same two connections."""
+    chosen = choose(inputs)
+    return pair(chosen) + alignment(chosen)
+
+
+def pair(chosen: dict[str, Example]) -> str:
     """RTT of an SB and of an NSB connection side by side."""
     from matplotlib import pyplot
 
-    chosen = examples(inputs)
     with figures.style():
         fig, axes = pyplot.subplots(
             1, len(chosen), figsize=(9.6, 3.0), sharey=True, squeeze=False, layout="constrained"
@@ -95,12 +100,11 @@ def pair(inputs: Inputs) -> str:
     )
 
 
-def alignment(inputs: Inputs) -> str:
+def alignment(chosen: dict[str, Example]) -> str:
     """DTW alignment of the SB connection's first window."""
     from matplotlib import pyplot
     from tslearn.metrics import dtw_path
 
-    chosen = examples(inputs)
     label = "SB" if "SB" in chosen else next(iter(chosen))
     row, _, windows = chosen[label]
     window = windows[0]
