@@ -1,0 +1,39 @@
+"""Congestion controls: one file each, by name.
+
+A control's module has ``SUMMARY`` (one line), optionally ``FIELDS`` (its own fields of a
+subflow's record, name -> numpy type), ``PACING`` (1 the kernel's pacing, 2 its own),
+``OWN_WINDOW`` (its ``control`` sets the window in every state), ``ECN``, and any of the hooks
+of `data.netsim.cc.dispatch`. What a module doesn't define is Reno's.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+CONTROLS: dict[str, str] = {
+    "reno": "data.netsim.cc.reno",
+    "cubic": "data.netsim.cc.cubic",
+}
+"""name -> module; the place in this dict is the number the kernel knows it by."""
+
+
+def module(name: str) -> ModuleType:
+    """Import the module of a control."""
+    return importlib.import_module(CONTROLS[name])
+
+
+def number(name: str) -> int:
+    """Number of a control inside the kernel."""
+    return list(CONTROLS).index(name)
+
+
+def fields() -> dict[str, str]:
+    """The fields that all controls together add to a subflow's record."""
+    result: dict[str, str] = {}
+    for name in CONTROLS:
+        for field, kind in getattr(module(name), "FIELDS", {}).items():
+            if field in result:
+                raise ValueError(f"field {field} of control {name} is taken")
+            result[field] = kind
+    return result

@@ -1,0 +1,83 @@
+"""Reno with appropriate byte counting: RFC 5681, RFC 3465; Linux' tcp_cong.c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from data.netsim.jit import kernel
+
+SUMMARY = "Reno/NewReno with SACK: one segment per RTT, half on loss (RFC 5681, 6582)"
+
+
+@kernel
+def start(subs: Any, c: Any, s: Any, now: int) -> None:
+    """Nothing to prepare."""
+
+
+@kernel
+def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
+    """Half the window."""
+    return int(max(s.cwnd >> 1, 2))
+
+
+@kernel
+def limited(s: Any) -> bool:
+    """Whether the window was what held the sender back (tcp_is_cwnd_limited)."""
+    if s.cwnd_limited != 0:
+        return True
+    return bool(s.cwnd < s.ssthresh and s.cwnd < 2 * s.max_out)
+
+
+@kernel
+def slow_start(s: Any, acked: int) -> int:
+    """Grow by what was acknowledged, up to the threshold; what is left of ``acked``."""
+    grown = min(s.cwnd + acked, s.ssthresh)
+    acked -= grown - s.cwnd
+    s.cwnd = grown
+    return int(acked)
+
+
+@kernel
+def additive(s: Any, per_segment: int, acked: int) -> None:
+    """Grow by one segment for every ``per_segment`` acknowledged (tcp_cong_avoid_ai)."""
+    if s.cwnd_cnt >= per_segment:
+        s.cwnd_cnt = 0
+        s.cwnd += 1
+    s.cwnd_cnt += acked
+    if s.cwnd_cnt >= per_segment:
+        steps = s.cwnd_cnt // per_segment
+        s.cwnd_cnt -= steps * per_segment
+        s.cwnd += steps
+
+
+@kernel
+def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
+    """Slow start below the threshold, then one segment per window."""
+    if not limited(s):
+        return
+    if s.cwnd < s.ssthresh:
+        acked = slow_start(s, acked)
+        if acked == 0:
+            return
+    additive(s, s.cwnd, acked)
+
+
+@kernel
+def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
+    """No use for RTT samples."""
+
+
+@kernel
+def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
+    """No use for states."""
+
+
+@kernel
+def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
+    """Leave the window to ``avoid`` and to the rate reduction."""
+    return False
+
+
+@kernel
+def receive(s: Any, sent: int, now: int) -> None:
+    """Nothing at the receiver."""

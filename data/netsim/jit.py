@@ -1,0 +1,114 @@
+"""How simulator functions are compiled, and when kept machine code is out of date."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+JIT_OFF = bool(getattr(numba.config, "DISABLE_JIT", 0))
+"""Whether NUMBA_DISABLE_JIT is set: everything is interpreted."""
+_HERE = Path(__file__).resolve().parent
+# No contraction, no reassociation: results are the same with the JIT off.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def kernel(function: F) -> F:
+    """Compile a function of the simulator (nopython, without the GIL); not for Python to call."""
+    return cast(F, numba.njit(**_INNER)(function))
+
+
+def inlined(function: F) -> F:
+    """Compile a small function that is always inlined into its callers."""
+    return cast(F, numba.njit(forceinline=True, **_INNER)(function))
+
+
+def entry(function: F) -> F:
+    """Compile a function called from Python; its machine code is kept on disk."""
+    if JIT_OFF:
+        return function
+    _forget_stale_code()
+    compiled = numba.njit(cache=True, **_OPTIONS)(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        if compiled.signatures:
+            return compiled(*arguments)
+        with _optimised_once(function.__qualname__):
+            return compiled(*arguments)
+
+    return cast(F, call)
+
+
+@contextmanager
+def _optimised_once(name: str) -> Iterator[None]:
+    """Leave optimisation and code generation to the function ``name``.
+
+    numba optimises every function together with all that it calls, and so again on each level
+    of calls: here, ten times over. Only the entry point's code is ever run. If a release of
+    numba has other internals, everything is compiled as usual, just slower.
+    """
+    from numba.core import codegen
+
+    library: Any = getattr(codegen, "CPUCodeLibrary", None)
+    generator: Any = getattr(codegen, "JITCPUCodegen", None)
+    optimise = getattr(library, "_optimize_final_module", None)
+    add = getattr(generator, "_add_module", None)
+    bind = getattr(generator, "set_env", None)
+    if optimise is None or add is None or bind is None:
+        yield
+        return
+
+    def optimise_entry(self: Any) -> None:
+        if self.name == name:
+            optimise(self)
+
+    def add_entry(self: Any, module: Any) -> Any:
+        return add(self, module) if module.name.startswith(name) else None
+
+    def bind_entry(self: Any, env_name: str, env: Any) -> None:
+        # The environments of the others, as in code read from disk, are never bound nor used.
+        if self._engine.is_symbol_defined(env_name):
+            bind(self, env_name, env)
+
+    library._optimize_final_module = optimise_entry
+    generator._add_module = add_entry
+    generator.set_env = bind_entry
+    try:
+        yield
+    finally:
+        library._optimize_final_module = optimise
+        generator._add_module = add
+        generator.set_env = bind
+
+
+def _forget_stale_code() -> None:
+    """Remove kept code of any other version of the sources.
+
+    numba looks only at the file of the entry point, yet every other file is compiled into it.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_HERE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    cache = _HERE / "__pycache__"
+    stamp = cache / "netsim.sha256"
+    try:
+        if stamp.exists() and stamp.read_text(encoding="ascii") == digest.hexdigest():
+            return
+        cache.mkdir(exist_ok=True)
+        for kept in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
+            kept.unlink(missing_ok=True)
+        draft = stamp.with_suffix(f".{os.getpid()}")
+        draft.write_text(digest.hexdigest(), encoding="ascii")
+        draft.replace(stamp)
+    except OSError:
+        # A read-only installation: numba keeps its code elsewhere, per file as usual.
+        return

@@ -1,0 +1,307 @@
+"""Build the arrays of a scenario, advance them, and read results out of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import unknown_name
+from data.netsim import state as st
+from data.netsim import traces
+from data.netsim.cc import CONTROLS, fields, module, number
+from data.netsim.kernel import RESERVE, advance
+from data.netsim.rates import OPPORTUNITIES
+from data.netsim.rng import streams
+from data.netsim.scenario import Flow, Link, Scenario
+
+_ARRAYS = st.State._fields
+_NONE = 1 << 40
+
+
+class Network:
+    """One simulation.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is simulated.
+    controller : str, optional
+        Congestion control of the flows that don't name one.
+    seed : int, optional
+        Of all random streams and start times.
+    log : bool, optional
+        Keep the events of every ACK (`log_rows`).
+
+    Raises
+    ------
+    UserError
+        For an unknown controller or an unreadable trace.
+    """
+
+    def __init__(
+        self, scenario: Scenario, controller: str = "cubic", seed: int = 0, log: bool = False
+    ) -> None:
+        self.scenario = scenario
+        self.link_names = list(scenario.links)
+        self.flow_names: list[str] = []
+        self.flow_of: list[Flow] = []
+        self._series_t: list[np.ndarray[Any, Any]] = []
+        self._series_v: list[np.ndarray[Any, Any]] = []
+        self._series_n = 0
+        self._routes: list[int] = []
+        self._rng = np.random.default_rng(seed)
+        self._logs: list[np.ndarray[Any, Any]] = []
+        self._build(controller, seed, log)
+
+    @property
+    def now_s(self) -> float:
+        """Time the simulation has reached (s)."""
+        return float(self.state.g["now"]) / 1e9
+
+    def advance(self, until_s: float) -> None:
+        """Process everything up to a time (s); arrays grow as needed."""
+        until = round(until_s * 1e9)
+        while True:
+            status = advance(self.state, until)
+            if status == st.DONE:
+                return
+            if status == st.NEED_LOG:
+                self._drain_log()
+            elif status == st.NEED_PACKETS:
+                self._grow_packets()
+            else:
+                self._replace(heap=_doubled(self.state.heap))
+
+    def log_rows(self) -> np.ndarray[Any, Any]:
+        """Logged observations so far: records of t (ns), sub, variable, value."""
+        self._drain_log()
+        return np.concatenate(self._logs) if self._logs else self.state.log[:0].copy()
+
+    def link(self, name: str) -> Any:
+        """Record of a link (a view: setting a field changes the simulation)."""
+        return self.state.link[self.link_names.index(name)]
+
+    def connection(self, index: int) -> Any:
+        """Record of a connection (a view)."""
+        return self.state.conn[index]
+
+    def subflows(self, index: int) -> Any:
+        """Records of a connection's subflows (a view)."""
+        c = self.state.conn[index]
+        return self.state.sub[int(c["sub0"]) : int(c["sub0"] + c["sub_n"])]
+
+    # Building.
+
+    def _build(self, controller: str, seed: int, log: bool) -> None:
+        scenario = self.scenario
+        link = np.zeros(len(scenario.links), st.LINK)
+        for record, (name, spec) in zip(link, scenario.links.items(), strict=True):
+            self._fill_link(record, spec, f"links.{name}")
+        flows = [(flow, i) for flow in scenario.flows for i in range(flow.count)]
+        conn = np.zeros(len(flows), st.CONNECTION)
+        sub = np.zeros(sum(len(f.paths) for f, _ in flows), st.subflow_type(fields()))
+        self.events: list[tuple[int, int, int]] = []
+        at = ring = meta = inject = 0
+        for index, (flow, copy) in enumerate(flows):
+            self.flow_names.append(flow.name if flow.count == 1 else f"{flow.name}{copy}")
+            self.flow_of.append(flow)
+            c = conn[index]
+            window = max(2, flow.window_bytes // flow.segment_bytes)
+            size = 1 << (window - 1).bit_length()
+            self._fill_connection(c, flow, copy, index, window)
+            c["sub0"], c["sub_n"] = at, len(flow.paths)
+            if len(flow.paths) > 1:
+                c["meta_off"], c["meta_mask"] = meta, size - 1
+                c["inject_off"], c["inject_mask"] = inject, 2 * size - 1
+                meta += size
+                inject += 2 * size
+            for k, path in enumerate(flow.paths):
+                name = flow.ccs[k] if flow.ccs else (flow.cc or controller)
+                if name not in CONTROLS:
+                    raise unknown_name("congestion control", name, CONTROLS)
+                s = sub[at]
+                s["conn"], s["ring"], s["mask"] = index, ring, size - 1
+                s["forward"] = self._route(path.forward, copy)
+                s["back"] = self._route(path.back, copy)
+                _fill_subflow(s, flow, name)
+                ring += size
+                at += 1
+        src = np.zeros(len(scenario.sources), st.SOURCE)
+        for index, source in enumerate(scenario.sources):
+            a = src[index]
+            a["route"] = self._route(source.path, 0)
+            a["interval"] = round(source.packet_bytes * 8e9 / (source.rate_mbps * 1e6))
+            a["wire"] = source.packet_bytes
+            a["poisson"] = source.poisson
+            a["on"] = round((source.on_s or 0.0) * 1e9)
+            a["off"] = round(source.off_s * 1e9)
+            a["random_on"] = source.random_on_off
+            a["until"] = round((source.start_s + (source.on_s or 0.0)) * 1e9)
+            a["stop"] = -1 if source.stop_s is None else round(source.stop_s * 1e9)
+            self.events.append((round(source.start_s * 1e9), st.EV_SOURCE, index))
+        g = np.zeros(1, st.GLOBAL)
+        g[0]["free_head"] = -1
+        self.state = st.State(
+            g=g[0],
+            heap=np.zeros(4 * RESERVE, st.HEAP),
+            pkt=np.zeros(0, st.PACKET),
+            link=link,
+            route=np.array(self._routes, np.int64),
+            series_t=np.concatenate([*self._series_t, np.zeros(1, np.int64)]),
+            series_v=np.concatenate([*self._series_v, np.zeros(1, np.int64)]),
+            conn=conn,
+            sub=sub,
+            tx=np.zeros(max(1, ring), st.SEGMENT),
+            rx=np.full(max(1, ring), -1, np.int64),
+            rxlog=np.zeros(max(1, ring), np.int64),
+            meta=np.full(max(1, meta), -1, np.int64),
+            inject=np.zeros(max(1, inject), np.int64),
+            src=src,
+            rng=streams(seed, len(link) + len(src) + len(sub)),
+            log=np.zeros(8 * RESERVE if log else 2 * RESERVE, st.LOG),
+            hist=np.zeros((max(1, len(sub)), st.HISTOGRAM_BINS), np.int64),
+        )
+        g[0]["log_on"] = log
+        self._grow_packets()
+        # A sorted list is a heap.
+        self.events.sort(key=lambda e: e[0])
+        for sequence, (t, kind, index) in enumerate(self.events):
+            self.state.heap[sequence] = (t, sequence, kind, index)
+        g[0]["heap_n"] = g[0]["seq"] = len(self.events)
+
+    def _fill_link(self, record: Any, spec: Link, where: str) -> None:
+        series: traces.Series | None = None
+        if spec.steps is not None:
+            series = traces.steps(spec.steps, spec.period_s)
+        elif spec.trace is not None:
+            series = traces.read(Path(spec.trace))
+        elif spec.generate is not None:
+            series = traces.generate(**spec.generate)
+        elif spec.rate_mbps is not None:
+            record["rate"] = round(spec.rate_mbps * 1e6)
+        if series is not None:
+            kind, times, rates, period = series
+            record["rate_mode"], record["rate_period"] = kind, period
+            record["rate_off"], record["rate_n"] = self._series(times, rates)
+            if kind == OPPORTUNITIES:
+                record["rate"] = round(len(times) * 1500 * 8e9 / period)
+                record["opportunity_t"] = -1
+            else:
+                record["rate"] = round(float(rates.mean()))
+        record["delay"] = round(spec.delay_ms * 1e6)
+        if spec.delay_steps is not None:
+            times = np.array([round(t * 1e9) for t, _ in spec.delay_steps], np.int64)
+            delays = np.array([round(d * 1e6) for _, d in spec.delay_steps], np.int64)
+            record["delay_off"], record["delay_n"] = self._series(times, delays)
+            record["delay_period"] = round((spec.delay_period_s or 0.0) * 1e9)
+        record["jitter"], record["reorder"] = round(spec.jitter_ms * 1e6), spec.reorder
+        record["limit_packets"] = _NONE if spec.queue_packets is None else spec.queue_packets
+        record["limit_bytes"] = _NONE if spec.queue_bytes is None else spec.queue_bytes
+        record["queue"] = st.QUEUES[spec.queue]
+        record["ecn"] = spec.ecn or spec.mark_packets is not None
+        record["mark_packets"] = _NONE if spec.mark_packets is None else spec.mark_packets
+        red = spec.red
+        record["min_th"], record["max_th"] = red.min_packets, red.max_packets
+        record["max_p"], record["weight"], record["gentle"] = red.max_p, red.weight, red.gentle
+        target = spec.target_ms or (15.0 if spec.queue == "pie" else 5.0)
+        record["target"], record["interval"] = round(target * 1e6), round(spec.interval_ms * 1e6)
+        record["burst_left"] = 150_000_000
+        record["loss_exit"] = spec.loss_at == "exit"
+        if spec.gilbert is not None:
+            record["loss_model"] = st.GILBERT
+            for field in ("loss_good", "loss_bad", "to_bad", "to_good"):
+                record[field] = getattr(spec.gilbert, field)
+        elif spec.loss > 0:
+            record["loss_model"], record["loss_good"] = st.BERNOULLI, spec.loss
+        for field in ("head", "tail", "qhead", "wait_head", "wait_tail"):
+            record[field] = -1
+
+    def _series(self, times: Any, values: Any) -> tuple[int, int]:
+        offset = self._series_n
+        self._series_t.append(times)
+        self._series_v.append(values)
+        self._series_n += len(times)
+        return offset, len(times)
+
+    def _route(self, links: list[str], copy: int) -> int:
+        offset = len(self._routes)
+        for name in links:
+            self._routes.append(self.link_names.index(name.replace("{i}", str(copy))))
+        self._routes.append(-1)
+        return offset
+
+    def _fill_connection(self, c: Any, flow: Flow, copy: int, index: int, window: int) -> None:
+        start = flow.start_s + copy * flow.start_gap_s
+        if flow.start_spread_s:
+            start += float(self._rng.uniform(0.0, flow.start_spread_s))
+        c["start"] = round(start * 1e9)
+        c["stop"] = -1 if flow.stop_s is None else round(flow.stop_s * 1e9)
+        c["scheduler"] = st.SCHEDULERS[flow.scheduler]
+        c["window"] = c["edge"] = window
+        c["payload"] = flow.segment_bytes
+        c["data_end"] = st.FAR
+        c["done_t"] = -1
+        if flow.size_bytes is not None:
+            c["total"] = flow.size_bytes
+            c["data_end"] = -(-flow.size_bytes // flow.segment_bytes)
+        elif flow.rate_mbps is not None:
+            c["data_end"] = 0
+            c["app_interval"] = round(flow.segment_bytes * 8e9 / (flow.rate_mbps * 1e6))
+            c["app_chunk"] = 1
+            self.events.append((int(c["start"]), st.EV_APP, index))
+        self.events.append((int(c["start"]), st.EV_START, index))
+        if flow.stop_s is not None:
+            self.events.append((int(c["stop"]), st.EV_STOP, index))
+
+    # Growing.
+
+    def _replace(self, **arrays: Any) -> None:
+        self.state = self.state._replace(**arrays)
+
+    def _grow_packets(self) -> None:
+        old = self.state.pkt
+        count = max(2 * len(old), 2 * RESERVE)
+        pkt = np.zeros(count, st.PACKET)
+        pkt[: len(old)] = old
+        g = self.state.g
+        pkt["next"][len(old) : count - 1] = np.arange(len(old) + 1, count)
+        pkt["next"][count - 1] = g["free_head"]
+        g["free_head"] = len(old)
+        g["free_n"] += count - len(old)
+        self._replace(pkt=pkt)
+
+    def _drain_log(self) -> None:
+        g = self.state.g
+        self._logs.append(self.state.log[: int(g["log_n"])].copy())
+        g["log_n"] = 0
+
+
+def _fill_subflow(s: Any, flow: Flow, name: str) -> None:
+    control = module(name)
+    s["cc"] = number(name)
+    s["own"] = getattr(control, "OWN_WINDOW", False)
+    s["wire"] = flow.segment_bytes + flow.header_bytes
+    s["payload"] = flow.segment_bytes
+    s["ack_size"] = flow.header_bytes
+    wants_ecn = getattr(control, "ECN", False) if flow.ecn is None else flow.ecn
+    s["ecn"] = 0 if wants_ecn else -1
+    s["cwnd"], s["ssthresh"], s["clamp"] = flow.initial_cwnd, st.FAR, _NONE
+    s["rto"], s["rto_min"] = 1_000_000_000, round(flow.rto_min_ms * 1e6)
+    pacing = getattr(control, "PACING", 0)
+    s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
+    s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
+    s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
+    s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
+    s["rx_window"] = _NONE
+    for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
+                  "delack_at", "delack_ev"):  # fmt: skip
+        s[field] = st.FAR
+    for field in ("sent_head", "sent_tail", "last_sent", "rack_t", "tlp_seq", "retrans_stamp",
+                  "undo", "agent_cwnd", "last_rtt"):  # fmt: skip
+        s[field] = -1
+
+
+def _doubled(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,234 @@
+"""Scenarios: links, flows and cross traffic, from YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, model_validator
+
+from data.errors import UserError, unknown_name
+from data.strict import Strict
+
+SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
+PREFIXES = ("tcco-", "nuwa-", "macc-", "mpcdg-")
+"""Beginnings of the names of scenario files that are the simulator's."""
+
+
+class Gilbert(Strict):
+    """Gilbert-Elliott loss: chances of changing state, per packet, and of loss in each."""
+
+    to_bad: float = Field(ge=0, le=1)
+    to_good: float = Field(ge=0, le=1)
+    loss_good: float = Field(default=0.0, ge=0, le=1)
+    loss_bad: float = Field(default=1.0, ge=0, le=1)
+
+
+class Red(Strict):
+    """RED's thresholds (packets), largest probability below the upper one, and gain."""
+
+    min_packets: float = Field(default=5.0, gt=0)
+    max_packets: float = Field(default=15.0, gt=0)
+    max_p: float = Field(default=0.02, gt=0, le=1)
+    weight: float = Field(default=0.002, gt=0, le=1)
+    gentle: bool = True
+
+
+class Link(Strict):
+    """One direction of a link. Without a rate it only delays; without a limit it never drops.
+
+    ``steps`` are (time s, Mbps) pairs; ``trace`` a mahimahi or time-Mbps file; ``delay_steps``
+    (time s, ms) pairs. A series begins again after ``period_s`` (a trace at its end).
+    """
+
+    rate_mbps: float | None = Field(default=None, gt=0)
+    steps: list[tuple[float, float]] | None = None
+    trace: str | None = None
+    generate: dict[str, Any] | None = None
+    period_s: float | None = Field(default=None, gt=0)
+    delay_ms: float = Field(default=0.0, ge=0)
+    delay_steps: list[tuple[float, float]] | None = None
+    delay_period_s: float | None = Field(default=None, gt=0)
+    jitter_ms: float = Field(default=0.0, ge=0)
+    reorder: bool = False
+    queue: Literal["droptail", "red", "codel", "pie", "agent"] = "droptail"
+    queue_packets: int | None = Field(default=None, ge=0)
+    queue_bytes: int | None = Field(default=None, ge=0)
+    ecn: bool = False
+    mark_packets: int | None = Field(default=None, ge=0)
+    red: Red = Red()
+    target_ms: float | None = Field(default=None, gt=0)
+    interval_ms: float = Field(default=100.0, gt=0)
+    loss: float = Field(default=0.0, ge=0, le=1)
+    gilbert: Gilbert | None = None
+    loss_at: Literal["entry", "exit"] = "entry"
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> Link:
+        given = [self.rate_mbps, self.steps, self.trace, self.generate]
+        if sum(x is not None for x in given) > 1:
+            raise ValueError("give one of rate_mbps, steps, trace, generate")
+        if self.loss > 0 and self.gilbert is not None:
+            raise ValueError("give one of loss, gilbert")
+        return self
+
+
+class Path_(Strict):
+    """Names of the links from sender to receiver and of those back."""
+
+    forward: list[str] = Field(min_length=1)
+    back: list[str] = Field(min_length=1)
+
+
+class Flow(Strict):
+    """A connection, or ``count`` alike; several paths make it MPTCP.
+
+    ``cc`` defaults to the controller under test; where several paths and a cc per path are
+    wanted, ``ccs`` names them. ``{i}`` in link names is the number of the copy, from 0.
+    """
+
+    name: str
+    paths: list[Path_] = Field(min_length=1)
+    cc: str | None = None
+    ccs: list[str] | None = None
+    count: int = Field(default=1, ge=1)
+    start_s: float = Field(default=0.0, ge=0)
+    start_gap_s: float = Field(default=0.0, ge=0)
+    start_spread_s: float = Field(default=0.0, ge=0)
+    stop_s: float | None = Field(default=None, gt=0)
+    size_bytes: int | None = Field(default=None, gt=0)
+    rate_mbps: float | None = Field(default=None, gt=0)
+    scheduler: Literal["minrtt", "roundrobin", "redundant"] = "minrtt"
+    segment_bytes: int = Field(default=1448, gt=0, le=65000)
+    header_bytes: int = Field(default=52, ge=20)
+    window_bytes: int = Field(default=6_291_456, gt=0)
+    initial_cwnd: int = Field(default=10, ge=1)
+    ack_every: int = Field(default=2, ge=1)
+    ack_delay_ms: float = Field(default=40.0, gt=0)
+    quick_acks: int = Field(default=16, ge=0)
+    rto_min_ms: float = Field(default=200.0, gt=0)
+    pacing: bool | None = None
+    ecn: bool | None = None
+    measure: bool = True
+    target_delay_ms: float = Field(default=50.0, gt=0)
+    k: float = Field(default=7.0, gt=0)
+
+
+class Source(Strict):
+    """Cross traffic without congestion control; ``on_s``/``off_s`` make it come in bursts."""
+
+    path: list[str] = Field(min_length=1)
+    rate_mbps: float = Field(gt=0)
+    packet_bytes: int = Field(default=1500, gt=0)
+    poisson: bool = False
+    on_s: float | None = Field(default=None, gt=0)
+    off_s: float = Field(default=1.0, ge=0)
+    random_on_off: bool = False
+    start_s: float = Field(default=0.0, ge=0)
+    stop_s: float | None = Field(default=None, gt=0)
+
+
+class Scenario(Strict):
+    """Everything about a simulation but the seed and the controller under test."""
+
+    title: str = ""
+    source: str = ""
+    paper: dict[str, Any] = Field(default_factory=dict)
+    duration_s: float = Field(default=30.0, gt=0)
+    warmup_s: float = Field(default=0.0, ge=0)
+    sample_s: float = Field(default=0.1, gt=0)
+    bottleneck: str | None = None
+    links: dict[str, Link] = Field(min_length=1)
+    flows: list[Flow] = Field(default_factory=list)
+    sources: list[Source] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _links_exist(self) -> Scenario:
+        for flow in self.flows:
+            for path in flow.paths:
+                for i in range(flow.count):
+                    self._check([n.replace("{i}", str(i)) for n in path.forward + path.back])
+        for source in self.sources:
+            self._check(source.path)
+        if self.bottleneck is not None:
+            self._check([self.bottleneck])
+        return self
+
+    def _check(self, names: list[str]) -> None:
+        for name in names:
+            if name not in self.links:
+                raise ValueError(str(unknown_name("link", name, self.links)))
+
+
+def names() -> list[str]:
+    """Names of the simulator's scenarios that come with the project."""
+    found = [p.stem for p in SCENARIO_DIR.glob("*.yaml") if p.stem.startswith(PREFIXES)]
+    return sorted(found)
+
+
+def load(name: str, settings: dict[str, Any] | None = None) -> Scenario:
+    """Read a scenario by name, or a user's own YAML file.
+
+    Parameters
+    ----------
+    name : str
+        A name of `names`, or the path of a ``.yaml`` file.
+    settings : mapping, optional
+        Dotted key -> value, laid over the file: ``links.NAME.trace``, ``flows.0.k``.
+
+    Raises
+    ------
+    UserError
+        Unknown name or key, unreadable file.
+    """
+    path = Path(name)
+    if path.suffix not in {".yaml", ".yml"}:
+        if name not in names():
+            raise unknown_name("scenario", name, names())
+        path = SCENARIO_DIR / f"{name}.yaml"
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: give a readable scenario file") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(tree, dict):
+        raise UserError(f"{path}: a mapping with links and flows was expected at the top")
+    tree = expand(tree)
+    for key, value in (settings or {}).items():
+        _set(tree, key, value, str(path))
+    return Scenario.parse(tree, str(path))
+
+
+def expand(tree: dict[str, Any]) -> dict[str, Any]:
+    """Write out links given once for many: ``access{0..2}: {...}`` makes three."""
+    links: dict[str, Any] = {}
+    for name, link in (tree.get("links") or {}).items():
+        head, brace, tail = str(name).partition("{")
+        if brace and ".." in tail:
+            first, last = tail.rstrip("}").split("..")
+            for i in range(int(first), int(last) + 1):
+                links[f"{head}{i}"] = dict(link)
+        else:
+            links[str(name)] = link
+    return {**tree, "links": links}
+
+
+def _set(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Lay one setting over a tree; setting a link's rate takes its other rates away."""
+    parts = key.split(".")
+    node: Any = tree
+    for part in parts[:-1]:
+        try:
+            node = node[int(part)] if isinstance(node, list) else node[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            known = node if isinstance(node, dict) else map(str, range(len(node or [])))
+            raise UserError(f"{where}: --set {key}: {unknown_name('key', part, known)}") from None
+    if not isinstance(node, dict):
+        raise UserError(f"{where}: --set {key}: {'.'.join(parts[:-1])} has no settings")
+    rates = ("rate_mbps", "steps", "trace", "generate")
+    if parts[0] == "links" and parts[-1] in rates:
+        for rate in rates:
+            node.pop(rate, None)
+    node[parts[-1]] = value

@@ -1,0 +1,164 @@
+"""The arrays that hold a simulation: records of links, subflows, connections, packets.
+
+Times are nanoseconds, sizes bytes or segments, rates bit/s, all int64, unless a name says
+otherwise. Index -1 means "none". No field may bear a name that numpy's records have (size, data).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+FAR = 1 << 62
+"""A time that never comes (ns)."""
+
+# Kinds of events.
+EV_LINK, EV_FREE, EV_PACKET, EV_RTO, EV_PACE, EV_DELACK, EV_REO, EV_START, EV_STOP, EV_APP = range(
+    10
+)
+EV_SOURCE = 10
+
+# Kinds of packets.
+DATA, ACK, SYN, SYNACK, UDP = range(5)
+
+# Congestion states, as in the kernel (data.schema: ca_state).
+OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
+
+# Flags of a segment in the sender's ring.
+F_SACKED, F_LOST, F_RETRANS, F_EVER = 1, 2, 4, 8
+
+# Queue disciplines, loss models, schedulers: see data.netsim.aqm, links, mptcp.
+DROPTAIL, RED, PIE, CODEL, AGENT_DROP = range(5)
+QUEUES = {"droptail": DROPTAIL, "red": RED, "pie": PIE, "codel": CODEL, "agent": AGENT_DROP}
+NO_LOSS, BERNOULLI, GILBERT = range(3)
+MINRTT, ROUND_ROBIN, REDUNDANT = range(3)
+SCHEDULERS = {"minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT}
+
+# Why the kernel came back before its time.
+DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP = range(4)
+
+# Logged variables, in this order, by the names of data.schema.VARIABLES.
+LOG_VARIABLES = ("rtt_us", "ca_state", "ack", "snd_cwnd", "retransmit")
+LOG_RTT, LOG_STATE, LOG_ACK, LOG_CWND, LOG_RETRANSMIT = range(5)
+
+BURST = 256
+"""Segments one event may send on a connection; the rest follows at the same time."""
+
+HISTOGRAM_BINS = 1024
+"""RTT histogram: 32 bins an octave of microseconds (relative width 3 %)."""
+
+
+def record(**fields: str) -> Any:
+    """Aligned record type whose elements allow attribute access in plain Python too."""
+    plain = np.dtype(list(fields.items()), align=True)
+    return np.dtype((np.record, plain))
+
+
+GLOBAL = record(
+    now="i8", seq="i8", heap_n="i8", free_head="i8", free_n="i8", status="i8", log_n="i8",
+    log_on="i8", events="i8", packet_events="i8",
+)  # fmt: skip
+
+HEAP = record(t="i8", seq="i8", kind="i8", index="i8")
+
+PACKET = record(
+    t="i8", seq="i8", start="i8", next="i8", route="i8", wire="i8", owner="i8", kind="i8",
+    n="i8", dsn="i8", order="i8", sent="i8", ce="i8", window="i8", delay="i8", marks="i8",
+    grant="i8",
+)  # fmt: skip
+
+LINK = record(
+    # what it is
+    rate="i8", rate_off="i8", rate_n="i8", rate_period="i8", rate_mode="i8",
+    delay="i8", delay_off="i8", delay_n="i8", delay_period="i8", jitter="i8", reorder="i8",
+    limit_packets="i8", limit_bytes="i8", queue="i8", ecn="i8", mark_packets="i8",
+    loss_model="i8", loss_exit="i8", loss_good="f8", loss_bad="f8", to_bad="f8", to_good="f8",
+    # cursors of its series
+    rate_i="i8", rate_base="i8", delay_i="i8", delay_base="i8", opportunity_t="i8",
+    opportunity_left="i8",
+    # what is on it: head .. tail in order of delivery; qhead the first that waits
+    head="i8", tail="i8", qhead="i8", q_packets="i8", q_bytes="i8", flight="i8", free_at="i8",
+    last_t="i8", bad="i8", wait_head="i8", wait_tail="i8", busy="i8",
+    # AQM state
+    agent_p="f8", min_th="f8", max_th="f8", max_p="f8", weight="f8", avg="f8", red_count="i8",
+    idle_since="i8", gentle="i8", target="i8", interval="i8", drop_p="f8", old_delay="i8",
+    next_update="i8", burst_left="i8", cd_first="i8", cd_next="i8", cd_count="i8",
+    cd_last="i8", cd_dropping="i8",
+    # counts
+    arrived="i8", delivered="i8", dropped="i8", lost="i8", marked="i8", bytes_out="i8",
+    wait_sum="i8", wait_max="i8", served="i8",
+)  # fmt: skip
+
+SOURCE = record(
+    route="i8", interval="i8", wire="i8", poisson="i8", on="i8", off="i8", random_on="i8",
+    until="i8", stop="i8", sent="i8", received="i8", delay_sum="i8",
+)  # fmt: skip
+
+CONNECTION = record(
+    sub0="i8", sub_n="i8", scheduler="i8", next_sub="i8", start="i8", stop="i8", started="i8",
+    data_nxt="i8", data_end="i8", data_una="i8", data_rcv="i8", window="i8", edge="i8",
+    total="i8", done_t="i8", app_interval="i8", app_chunk="i8", meta_off="i8", meta_mask="i8",
+    inject_off="i8", inject_mask="i8", inject_head="i8", inject_tail="i8", payload="i8",
+    coupled_t="i8", duplicates="i8", alpha="f8",
+)  # fmt: skip
+
+_SUBFLOW_INTEGERS = """
+    # identity
+    conn cc own forward back wire payload ack_size
+    established ring mask ecn
+    # sequence space (segments)
+    snd_una snd_nxt sacked_out lost_out retrans_out to_retx
+    retx_hint fack redundant_nxt stale
+    # window
+    cwnd cwnd_cnt ssthresh clamp prior_cwnd prior_ssthresh
+    cwnd_limited max_out usage_seq
+    # state machine
+    ca_state high_seq prr_delivered prr_out undo retrans_stamp
+    # round-trip time and timers (ns); *_at the deadline, *_ev the event in the heap
+    srtt rttvar rto rto_min backoff min_rtt last_rtt
+    rto_at rto_ev tlp tlp_seq tlp_t
+    rack_t rack_seq rack_rtt reordering reo_at reo_ev
+    sent_head sent_tail last_sent
+    # delivery rate (tcp_rate.c)
+    delivered delivered_t first_tx app_limited
+    rs_prior rs_prior_t rs_first_tx rs_last_tx rs_delivered
+    rs_interval rs_app_limited rs_rtt rs_losses
+    # pacing (bytes/s)
+    pacing pace_next pace_at pace_ev pace_burst
+    # receiver
+    rcv_nxt order seen ack_every quick pending pending_t
+    pending_ce ack_delay delack_at delack_ev rx_window
+    # what an agent or a user sets
+    agent_cwnd target_delay
+    # counts and sums
+    sent retransmitted lost timeouts received rtt_sum
+    rtt_n owd_sum owd_n ce_acked acks
+"""
+
+SUBFLOW_FIELDS = {
+    name: "i8"
+    for line in _SUBFLOW_INTEGERS.splitlines()
+    for name in line.split()
+    if not line.strip().startswith("#")
+} | {"pacing_rate": "f8", "agent_k": "f8"}
+"""Fields of a subflow's record; `pacing_rate` in bytes/s, `agent_k` Nuwa's k."""
+
+SEGMENT = record(
+    sent="i8", dsn="i8", bits="i8", prev="i8", next="i8", seq="i8", delivered="i8",
+    delivered_t="i8", first_tx="i8", app_limited="i8",
+)  # fmt: skip
+
+LOG = record(t="i8", sub="i8", variable="i8", value="i8")
+
+State = namedtuple(
+    "State",
+    "g heap pkt link route series_t series_v conn sub tx rx rxlog meta inject src rng log hist",
+)
+"""All arrays of one simulation."""
+
+
+def subflow_type(extra: dict[str, str]) -> Any:
+    """Record of a subflow with the fields of the congestion controls at its end."""
+    return record(**SUBFLOW_FIELDS, **extra)
