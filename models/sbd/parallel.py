@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -52,10 +53,11 @@ def start(workers: int) -> None:
 
 
 def stop() -> None:
-    """Leave or end the cluster."""
-    import ray
+    """Leave or end the cluster, where one was joined or started."""
+    if "ray" in sys.modules:
+        import ray
 
-    ray.shutdown()
+        ray.shutdown()
 
 
 def spread(
@@ -79,7 +81,8 @@ def spread(
     what : str
         For the progress line.
     workers : int
-        CPUs of a cluster that is started here.
+        CPUs of a cluster that is started here; 0 does without Ray, in this process, for tests
+        and debuggers.
     progress : callable
         See `Progress`.
 
@@ -88,6 +91,8 @@ def spread(
     list
         Results in the order of ``items``.
     """
+    if not workers:
+        return [work(shared, item) for item in progress(items, what, len(items))]
     import ray
 
     start(workers)

@@ -12,6 +12,7 @@ from pipelines.cli import main
 SETTINGS = """
 models:
   sbd:
+    workers: 0
     bootstrap: 100
     zoo_trees: 5
     selection: {seeds: 1}
