@@ -20,8 +20,8 @@ def test_by_hand():
     delay = np.array([1.0, 3.0, 3.0, 5.0, 1.0, 3.0, 3.0, 5.0])
     loss_us = np.array([12, 31, 32])
     skew, var, freq, loss = summary_statistics(time_us, delay, loss_us, 0, 40, 10, m=2, n=4)
-    # Means before each interval: 2 (its own), 2, 3, 3; the former interval's: 2, 2, 4, 2.
-    assert skew.tolist() == [0.0, -0.5, 0.0, 0.25]
+    # Against the means 2 (its own), 2, 3, 3 before each: below less above is 0, -2, 1, -1.
+    assert skew.tolist() == [0.0, -0.5, -0.25, 0.0]
     # |delay - former mean| sums 2, 4, 4, 4 over two samples, two intervals at a time.
     assert var.tolist() == [1.0, 1.5, 2.0, 2.0]
     # Mean 3 of the last two, reach 0.7 * var >= 1.05 > |2 - 3|: nothing is significant.
