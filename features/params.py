@@ -20,5 +20,5 @@ class SbdParams(Strict):
     """Grid points of a window at most: bounds the DTW when the two min RTTs are very unlike."""
     min_samples: int = Field(4, ge=2)
     """RTT samples that each subflow must have within a window."""
-    history_windows: int = Field(3, ge=0, le=20)
+    history_windows: int = Field(7, ge=0, le=20)
     """Earlier windows that the long features of ``smartsbd-plus`` look back on."""

@@ -71,7 +71,7 @@ FEATURES: tuple[Feature, ...] = (
     _f("Congested_Overlap", 0, 1, "overlap of the congested times"),
     _f("Congested_Corr", -1, 1, "correlation of the congestion states"),
     _f("Other_Queue_At_Loss", 0, 1, "rank of a queue when the other subflow loses; 1/2 if never"),
-    _f("Long_Concordance", -1, 1, "Lag_Concordance over this window and up to 3 before it"),
+    _f("Long_Concordance", -1, 1, "Lag_Concordance over this window and up to 7 before it"),
     _f("Long_Corr", -1, 1, "Corr over the same time"),
     _f("Long_Corr_High", -1, 1, "Corr_High over the same time"),
     _f("Long_Queue_KS", 0, 1, "Queue_KS over the same time"),
