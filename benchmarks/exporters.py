@@ -88,7 +88,7 @@ WRAPPERS = {
     + "int answer(const ROW *x) { return model_predict(x, COLUMNS); }\n",
     "tl2cgen": '#include "header.h"\n#define ROW union Entry\n'
     "#define SET(to, from) to.fvalue = from\n"
-    "int answer(ROW *x) { float p[2] = {0}; predict(x, 0, p); return p[1] > p[0]; }\n",
+    "int answer(ROW *x) { double p[2] = {0}; predict(x, 0, p); return p[1] > p[0]; }\n",
 }  # fmt: skip
 
 
