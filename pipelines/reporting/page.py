@@ -72,10 +72,11 @@ def render(inputs: Inputs) -> tuple[str, list[str]]:
     import jinja2
 
     missing: list[str] = []
-    sections = [
-        {"anchor": anchor, "title": title, "blocks": [_block(inputs, b, missing) for b in blocks]}
-        for anchor, title, blocks in SECTIONS
-    ]
+    sections = []
+    for anchor, title, names_ in SECTIONS:
+        # Blocks of one section that lack the same input share one note.
+        blocks = dict.fromkeys(_block(inputs, name, missing) for name in names_)
+        sections.append({"anchor": anchor, "title": title, "blocks": list(blocks)})
     aims = headline.aims(inputs)
     unmet = [aim for aim in aims if aim.met is False]
     template = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
@@ -102,9 +103,8 @@ def _block(inputs: Inputs, name: str, missing: list[str]) -> str:
         made = getattr(importlib.import_module(f"pipelines.reporting.{module}"), function)(inputs)
     except MissingInput as error:
         line = f"{error}: make it with `{error.command}`"
-        if line in missing:  # one note is enough for all that is made of it
-            return ""
-        missing.append(line)
+        if line not in missing:
+            missing.append(line)
         return _note(f"Not shown: {error.path} isn't there yet.", error.command)
     except Exception as error:  # one table of another version must not cost the whole page
         logger.warning("report: %s could not be drawn: %s: %s", name, type(error).__name__, error)

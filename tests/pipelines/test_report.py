@@ -107,7 +107,9 @@ def test_a_page_without_any_input_says_what_is_missing_and_how_to_make_it(tmp_pa
     for anchor, title, _ in SECTIONS:
         assert f'<h2 id="{anchor}">{title}</h2>' in unescape(html)
         assert f'href="#{anchor}"' in html
+        assert block(html, anchor).count("Not shown") >= 1
     assert "cczoo train sbd --step search" in block(html, "search")
+    assert block(html, "sites").count("table5.json") == 1
     for name in ("table5.json", "lofo.json", "sbd.parquet", "model.json", "certificate.json"):
         assert sum(name in line for line in missing) == 1
         assert name in html
