@@ -223,7 +223,8 @@ def measure(trees: int, depth: int, peers: Path, repeats: int) -> dict[str, dict
     results: dict[str, dict] = {}
     with tempfile.TemporaryDirectory() as held:
         work = Path(held)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), str(peers)])}
+        seen = os.pathsep.join([str(Path(__file__).parents[1]), str(peers)])
+        environment = {**os.environ, "PYTHONPATH": seen}
         generating = [
             sys.executable,
             "-W",
