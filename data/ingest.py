@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from data import formats
 from data.errors import UserError
 from data.formats.base import Options
-from data.labels import KNOWN, LABELS_FILE, Labels, read_labels
+from data.labels import KNOWN, LABELS_FILE, match_labels
 from data.schema import CONNECTIONS, QUARANTINE
 from data.source import Shard, ShardResult, ingest_shard
 
@@ -117,7 +117,7 @@ def ingest(
     out : Path
         The directory to make; an earlier ingested one is replaced.
     labels : Path, optional
-        The labels file; a ``labels.csv`` in a given directory by default.
+        The labels file; by default each ``labels.csv`` found labels the logs below it.
     settings : Settings, optional
         Format, processes and the like.
     progress : callable, optional
@@ -141,10 +141,9 @@ def ingest(
         formats.load(settings.format)
     key = _key_pattern(settings.connection_key)
     sources, found_labels = find_sources(paths)
-    table = read_labels(labels) if labels is not None else _default_labels(found_labels)
     if labels is not None:
         sources = [s for s in sources if s[1].resolve() != labels.resolve()]
-    rows = table.match([name for name, _ in sources], [path for _, path in sources])
+    table = match_labels(sources, labels, found_labels)
     _check_out(out)
     work = out.with_name(f".{out.name}.{os.getpid()}.part")
     shutil.rmtree(work, ignore_errors=True)
@@ -152,17 +151,12 @@ def ingest(
     try:
         shards = _shards(sources, key, work, settings)
         results = _run(shards, settings.jobs, progress)
-        attributes = {
-            name: table.rows[row]
-            for (name, _), row in zip(sources, rows, strict=True)
-            if row is not None
-        }
-        _write_connections(work, results, table.columns, attributes)
+        _write_connections(work, results, table.columns, table.rows)
         _write_quarantine(work, results)
         report = _report(results)
-        report["labels_file"] = str(table.path) if table.path else None
-        report["labels_unmatched"] = len(table.rows) - len({r for r in rows if r is not None})
-        report["sources_unlabelled"] = sum(row is None for row in rows) if table.path else len(rows)
+        report["labels_files"] = table.files
+        report["labels_unmatched"] = table.unmatched
+        report["sources_unlabelled"] = len(sources) - len(table.rows)
         report["seconds"] = round(time.monotonic() - started, 3)
         (work / "ingest.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         _replace(work, out)
@@ -181,13 +175,6 @@ def _key_pattern(text: str | None) -> re.Pattern[str] | None:
     if pattern.groups != 1:
         raise UserError(f"--connection-key {text!r}: put exactly one group (...) into it")
     return pattern
-
-
-def _default_labels(found: list[Path]) -> Labels:
-    if len(found) > 1:
-        names = ", ".join(map(str, found[:3]))
-        raise UserError(f"several labels files ({names}): name one with --labels")
-    return read_labels(found[0]) if found else Labels()
 
 
 def _check_out(out: Path) -> None:

@@ -191,3 +191,63 @@ def read_labels(path: Path) -> Labels:
         rows.append(row)
     columns = [name for name in header if name != "source" and name not in KNOWN]
     return Labels(path, columns, rows)
+
+
+@dataclass
+class Matched:
+    """What the labels say of the sources.
+
+    Attributes
+    ----------
+    columns : list of str
+        Attribute columns of all files, each once.
+    rows : dict
+        source -> its row.
+    unmatched : int
+        Rows that fit no source.
+    files : list of str
+        The labels files.
+    """
+
+    columns: list[str] = field(default_factory=list)
+    rows: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    unmatched: int = 0
+    files: list[str] = field(default_factory=list)
+
+
+def match_labels(sources: list[tuple[str, Path]], given: Path | None, found: list[Path]) -> Matched:
+    """Match the sources with the given labels file, or each found one with its own directory.
+
+    Parameters
+    ----------
+    sources : list of (str, Path)
+        Names and paths of the logs.
+    given : Path or None
+        The file the user named.
+    found : list of Path
+        ``labels.csv`` files in the directories, used when none is given; of nested ones the inner
+        wins.
+
+    Returns
+    -------
+    Matched
+        Rows by source.
+
+    Raises
+    ------
+    UserError
+        As ``read_labels`` and ``Labels.match``.
+    """
+    result = Matched()
+    for path in [given] if given else sorted(found, key=lambda path: len(path.parts)):
+        labels = read_labels(path)
+        mine = [s for s in sources if given or s[1].is_relative_to(path.parent)]
+        names = [name if given else file.relative_to(path.parent).as_posix() for name, file in mine]
+        matches = labels.match(names, [file for _, file in mine])
+        for (name, _), row in zip(mine, matches, strict=True):
+            if row is not None:
+                result.rows[name] = labels.rows[row]
+        result.columns += [name for name in labels.columns if name not in result.columns]
+        result.unmatched += len(labels.rows) - len({row for row in matches if row is not None})
+        result.files.append(str(path))
+    return result

@@ -61,9 +61,14 @@ def _warn(report: dict[str, Any], out: Path) -> None:
         print(f"cczoo ingest: {text}", file=sys.stderr)
 
     if report["labels_unmatched"]:
-        say(f"{report['labels_unmatched']} rows of {report['labels_file']} match no log")
-    if report["labels_file"] and report["sources_unlabelled"]:
-        say(f"{report['sources_unlabelled']} logs have no row in {report['labels_file']}")
+        say(
+            f"{report['labels_unmatched']} rows of {', '.join(report['labels_files'])} match no log"
+        )
+    if report["labels_files"] and report["sources_unlabelled"]:
+        say(
+            f"{report['sources_unlabelled']} logs have no row in "
+            + ", ".join(report["labels_files"])
+        )
     if report["damaged_sources"]:
         say(f"{report['damaged_sources']} compressed logs end early or are damaged")
     if report["quarantined_lines"]:

@@ -83,9 +83,20 @@ def test_labels_file_in_the_directory_is_used_and_not_ingested(logs: Path, tmp_p
     write(logs / "labels.csv", "source,label\nrun3,SB\n")
     report = ingest([logs], tmp_path / "out")
     assert report["sources"] == 4
-    assert report["labels_file"].endswith("labels.csv")
+    assert report["labels_files"] == [str(logs / "labels.csv")]
     frame = read_connections(tmp_path / "out")
     assert dict(zip(frame["source"], frame["label"], strict=True))["run3.csv.gz"] == "SB"
+
+
+def test_labels_file_of_each_directory_labels_its_own_logs(logs: Path, tmp_path: Path) -> None:
+    write(logs / "a/labels.csv", "source,label,site\nrun1,SB,x\n")
+    write(logs / "b/labels.csv", "source,label,rate\nrun1,NSB,5\nrun3,SB,6\n")
+    report = ingest([logs], tmp_path / "out")
+    rows = {row["source"]: row for row, _ in iter_connections(tmp_path / "out")}
+    assert (rows["a/run1.csv.gz"]["label"], rows["b/run1.csv.gz"]["label"]) == ("SB", "NSB")
+    assert (rows["a/run1.csv.gz"]["site"], rows["a/run1.csv.gz"]["rate"]) == ("x", None)
+    assert rows["b/run1.csv.gz"]["rate"] == "5"
+    assert (report["labels_unmatched"], report["sources_unlabelled"]) == (1, 2)
 
 
 @pytest.mark.parametrize(
