@@ -46,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo features``."""
+    from pipelines.params import load as load_settings
+
     if args.what != "sbd":
         raise unknown_name("feature table", args.what, ["sbd"])
     if args.jobs < 0:
@@ -53,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out.is_dir():
         raise UserError(f"--out {args.out}: is a directory: give a file name")
     jobs = args.jobs or len(os.sched_getaffinity(0))
-    table, counts = featurize(args.events, load_params(args.params), jobs)
+    settings = load_settings(args.params).features.sbd
+    table, counts = featurize(args.events, settings, jobs)
     write(table, args.out)
     if args.json:
         from pipelines.output import print_json
@@ -65,25 +68,6 @@ def run(args: argparse.Namespace) -> int:
         for reason, number in without["reasons"].items():
             print(f"  without a window: {number} ({reason})")
     return 0
-
-
-def load_params(path: Path | None) -> SbdParams:
-    """Read ``features.sbd`` of a params file, the defaults without one."""
-    from features.params import SbdParams
-
-    if path is None:
-        return SbdParams()
-    import yaml
-
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: not a readable YAML file: {error}") from None
-    features = tree.get("features") if isinstance(tree, dict) else None
-    own = features.get("sbd") if isinstance(features, dict) else None
-    if not isinstance(own, dict):
-        raise UserError(f"{path}: has no settings under features: sbd:")
-    return SbdParams.parse(own, f"{path}: features.sbd")
 
 
 def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame, dict[str, Any]]:

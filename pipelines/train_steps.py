@@ -20,7 +20,7 @@ from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows, read, windows
 from pipelines.output import progress
-from pipelines.params import load
+from pipelines.params import load as load_settings
 
 
 @dataclass
@@ -72,8 +72,8 @@ class Job:
 
 def load_params(path: Path | None, seed: int | None = None) -> Params:
     """Settings from ``models.sbd`` of a YAML file, defaults without one."""
-    found = load(path).models.sbd
-    return found if seed is None else found.model_copy(update={"seed": seed})
+    settings = load_settings(path).models.sbd
+    return settings if seed is None else settings.model_copy(update={"seed": seed})
 
 
 def step_search(job: Job) -> dict[str, Any]:

@@ -13,7 +13,7 @@
 #include "probe.h"
 #include "probe.skel.h"
 
-#define LOOK_EVERY_MS 20
+#define LOOK_EVERY_MS 50
 #define OUT_BUFFER_BYTES (1 << 20)
 #define HEADER                                                                                     \
 	"ts,ev,cookie,token,netns,sfid,sport,dport,ca_state,arg,ack_seq,snd_una,snd_nxt,"          \
