@@ -53,6 +53,9 @@ class Settings:
     connection_key: str | None = None
     srtt_unit: str = "auto"
 
+NOT_LOGS = (LABELS_FILE, "campaign.jsonl")
+"""What the lab writes beside its logs: labels, and its own account of every run."""
+
 
 def find_sources(paths: list[Path]) -> tuple[list[tuple[str, Path]], list[Path]]:
     """List the log files under the given paths.
@@ -85,7 +88,7 @@ def find_sources(paths: list[Path]) -> tuple[list[tuple[str, Path]], list[Path]]
                 and not any(part.startswith(".") for part in file.relative_to(path).parts)
             )
             labels += [file for file in inside if file.name == LABELS_FILE]
-            logs = [file for file in inside if file.name != LABELS_FILE]
+            logs = [file for file in inside if file.name not in NOT_LOGS]
             for file in logs:
                 found.setdefault(file, file.relative_to(path).as_posix())
         elif path.exists():
