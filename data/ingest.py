@@ -53,6 +53,7 @@ class Settings:
     connection_key: str | None = None
     srtt_unit: str = "auto"
 
+
 NOT_LOGS = (LABELS_FILE, "campaign.jsonl")
 """What the lab writes beside its logs: labels, and its own account of every run."""
 
