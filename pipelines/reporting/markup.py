@@ -8,6 +8,8 @@ from html import escape
 from typing import Any
 
 DASH = "–"
+MANY = 8
+"""A table of more columns is set in smaller type, so that it fits."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,11 @@ def table(
             strong = ' class="n best"' if i in top and mean is not None and mean == top[i] else ""
             parts.append(f"<td{strong or _align(column)}>{cell(value)}</td>")
         body.append(f"<tr>{''.join(parts)}</tr>")
+    dense = ' class="dense"' if len(columns) > MANY else ""
     described = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table>{described}<thead>{_groups(columns)}<tr>{head}</tr></thead>'
+        f'<div class="scroll"><table{dense}>{described}'
+        f"<thead>{_groups(columns)}<tr>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 

@@ -12,6 +12,7 @@ _KINDS = {
     "gb": "gradient boosting",
 }
 _OTHERS = {
+    "smartsbd-plus": "smartsbd-plus, chosen without the family",
     "threshold": "One threshold on the RTT correlation",
     "sbd": "SBD (Ferlin; RFC 8382)",
     "dwc": "DWC",

@@ -108,7 +108,9 @@ def curves(inputs: Inputs) -> str:
             fixed = _fixed(model, key, best)
             axis.set_title(title + (f" ({fixed})" if fixed else ""))
             axis.set_xlabel(label)
-            if key in ("c", "gamma"):
+            if key == "depth":
+                axis.set_xticks(range(1, 16, 2))
+            else:
                 axis.set_xscale("log")
         for row in axes:
             row[0].set_ylabel("mean accuracy")

@@ -137,8 +137,8 @@ def alignment(chosen: dict[str, Example]) -> str:
         text,
         f"Dynamic time warping of one {label} window of {row['source']}: {wifi.size} points, one "
         f"per {window.step_us / 1e3:.1f} ms. Grey lines join points that were aligned (tslearn's "
-        f"dtw_path; every {max(1, len(path) // 110)}th). Distance {distance:.0f} ms; without "
-        f"alignment (Euclidean) {euclidean:.0f} ms.",
+        f"dtw_path; one in {max(1, len(path) // 110)} is shown). Distance {distance:.0f} ms; "
+        f"without alignment (Euclidean) {euclidean:.0f} ms.",
         wide=True,
     )
 
