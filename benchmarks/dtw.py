@@ -40,7 +40,8 @@ elif name == "tslearn":
 elif name == "aeon":
     from aeon.distances import dtw_pairwise_distance
     def run(a, b):
-        return np.sqrt(dtw_pairwise_distance(a.transpose(0, 2, 1).copy(), b.transpose(0, 2, 1).copy()))
+        a, b = (x.transpose(0, 2, 1).copy() for x in (a, b))
+        return np.sqrt(dtw_pairwise_distance(a, b))
 elif name == "dtaidistance":
     from dtaidistance import dtw, dtw_ndim
     def run(a, b):
@@ -170,7 +171,9 @@ def measure(everyone: list[Contestant], repeats: int, share: float) -> list[dict
                 if repeat:  # the first round compiles
                     best[contestant.name] = max(best[contestant.name], result["rate"])
         difference = max(
-            abs(x - y) for name in answers for x, y in zip(answers["ours"], answers[name])
+            abs(x - y)
+            for name in answers
+            for x, y in zip(answers["ours"], answers[name], strict=True)
         )
         fastest = max(rate for name, rate in best.items() if name != "ours")
         row = {"length": length, "dims": dims, "rates": best, "difference": difference}

@@ -1,0 +1,90 @@
+"""``cczoo features sbd`` from an ingested directory to the table that others read."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from data.schema import CONNECTIONS
+from data.store import VARIABLE_NAMES, PartWriter
+from features.sbd import FAMILIES, features_of
+from pipelines import cli, featurize
+
+NAMES = [f.name for family in FAMILIES for f in features_of(family)]
+
+
+@pytest.fixture(scope="module")
+def events_dir(connection, tmp_path_factory):
+    """Twenty connections, one of them too short, one without events, one unlabelled."""
+    folder = tmp_path_factory.mktemp("ingested")
+    (folder / "events").mkdir()
+    writer = PartWriter(folder / "events", "part-00")
+    rows = []
+    for seed in range(20):
+        row, events = connection(seed, shared=seed % 2 == 0, seconds=2.0 if seed == 3 else 12.0)
+        writer.begin(row["connection"])
+        for subflow, variables in sorted(events.items()):
+            for name in sorted(variables, key=VARIABLE_NAMES.index):
+                writer.add(subflow, VARIABLE_NAMES.index(name), *variables[name])
+        rows.append({**dict.fromkeys(CONNECTIONS.names), **row, "site": f"site{seed % 2}"})
+    writer.close()
+    rows[5]["label"] = None
+    rows.append({**rows[0], "connection": "silent"})
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "connections.parquet")
+    (folder / "ingest.json").write_text("{}")
+    return folder
+
+
+def _run(events_dir, out, *more):
+    return cli.main(["features", "sbd", "--events", str(events_dir), "--out", str(out), *more])
+
+
+def test_one_row_per_window_and_reasons_for_the_rest(events_dir, tmp_path, capsys):
+    out = tmp_path / "new" / "sbd.parquet"
+    assert _run(events_dir, out, "--json", "--jobs", "1") == 0
+    report = json.loads(capsys.readouterr().out)
+    table = pl.read_parquet(out)
+    assert table.columns[:7] == [*featurize._FIXED]
+    assert table.columns[7 : 7 + len(NAMES)] == NAMES
+    assert table.columns[7 + len(NAMES) :] == ["dataset", "kernel", "cc", "site"]
+    assert report["windows"] == table.height > 20
+    assert report["connections"] == 21
+    without = report["connections_without_window"]
+    assert without == {
+        "count": 2,
+        "reasons": {"no events": 1, "too short for one window": 1},
+    }
+    assert table["connection"].n_unique() == 19
+    assert np.isfinite(table.select(NAMES).to_numpy()).all()
+    assert set(table["rtt_kind"]) == {"raw"}
+    assert table.filter(pl.col("connection") == "c5")["label"].null_count() > 0
+    assert set(table["site"]) == {"site0", "site1"}
+    assert table.equals(table.sort("source", "connection", "window"))
+    assert not list(tmp_path.glob("**/*.part"))
+
+
+def test_processes_do_not_change_the_table(events_dir, tmp_path):
+    one, two = tmp_path / "one.parquet", tmp_path / "two.parquet"
+    assert _run(events_dir, one, "--jobs", "1") == 0
+    assert _run(events_dir, two, "--jobs", "2") == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_settings_come_from_the_params_file(events_dir, tmp_path, capsys):
+    settings = tmp_path / "params.yaml"
+    settings.write_text("features: {sbd: {window_factor: 25}}")
+    out = tmp_path / "x.parquet"
+    assert _run(events_dir, out, "--params", str(settings), "--jobs", "1") == 0
+    table = pl.read_parquet(out)
+    assert ((table["end_us"] - table["start_us"]) == 25 * 50_000).all()
+    settings.write_text("features: {sbd: {window_facto: 25}}")
+    assert _run(events_dir, out, "--params", str(settings)) == 2
+    assert "did you mean 'window_factor'" in capsys.readouterr().err
+
+
+def test_mistakes_are_told_in_one_line(tmp_path, capsys):
+    assert _run(tmp_path / "nowhere", tmp_path / "x.parquet") == 2
+    assert "cczoo ingest" in capsys.readouterr().err
+    assert cli.main(["features", "sdb", "--events", "x", "--out", "y"]) == 2
+    assert "did you mean 'sbd'" in capsys.readouterr().err
