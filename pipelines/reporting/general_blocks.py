@@ -179,7 +179,9 @@ def delay(inputs: Inputs) -> str:
                 _seconds(one.get("stable_s")),
                 _share(one.get("stable_s")),
             ]
-            for one in sorted(found[model], key=lambda o: names.datasets([o["dataset"]]))
+            for name in names.datasets(one["dataset"] for one in found[model])
+            for one in found[model]
+            if one["dataset"] == name
         ]
 
     columns = [
