@@ -34,6 +34,9 @@ FORMATS: dict[str, str] = {
 """name -> module, imported when it is first needed."""
 
 
+CERTAIN = 100
+
+
 def load(name: str) -> Any:
     """Import a format's module.
 
@@ -65,4 +68,6 @@ def recognise(head: bytes) -> str | None:
         score = int(load(name).sniff(head))
         if score > best_score:
             best, best_score = name, score
+        if score == CERTAIN:
+            break
     return best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -245,18 +246,20 @@ def number(text: str) -> float:
     return value
 
 
-def first_lines(head: bytes, most: int = 40) -> list[str]:
+@lru_cache(maxsize=1)
+def first_lines(head: bytes, most: int = 40) -> tuple[str, ...]:
     """Complete lines at the start of a file for ``sniff``; empty when it isn't UTF-8 text.
 
-    Comments (#) and blank lines are left out. A head without any line end is one line.
+    Every format asks for those of the same file, so the last answer is kept. Comments (#) and
+    blank lines are left out. A head without any line end is one line.
     """
     cut = head.rfind(b"\n")
     try:
         text = (head[:cut] if cut >= 0 else head).decode("utf-8-sig")
     except UnicodeDecodeError:
-        return []
+        return ()
     lines = (line.strip("\r") for line in text.split("\n")[: 4 * most])
-    return [line for line in lines if line.strip() and not line.startswith("#")][:most]
+    return tuple(line for line in lines if line.strip() and not line.startswith("#"))[:most]
 
 
 def whole(text: str) -> int:

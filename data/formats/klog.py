@@ -113,7 +113,8 @@ class KlogReader:
         }
         subflows = self._meta.get("subflows")
         result = []
-        for number in range(MOST_SUBFLOWS):
+        seen = np.flatnonzero(self._state[:, S_SEEN])
+        for number in range(int(seen[-1]) + 1 if len(seen) else 0):
             about = subflows.get(str(number), {}) if isinstance(subflows, dict) else {}
             first = int(self._state[number, S_FIRST_RTT])
             result.append(
@@ -212,6 +213,7 @@ def _parse(  # type: ignore[no-untyped-def]
         clock[0] += numbers[0]
         now = clock[0]
         state = states[s]
+        state[S_SEEN] = 1
         status[line] = EVENT
         if kind == -1:
             state[S_STATE] = numbers[4]
