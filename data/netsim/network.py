@@ -126,6 +126,7 @@ class Network:
                 s["forward"] = self._route(path.forward, copy)
                 s["back"] = self._route(path.back, copy)
                 _fill_subflow(s, flow, name)
+                s["random"] = int(self._rng.integers(1 << 31))
                 ring += size
                 at += 1
         src = np.zeros(len(scenario.sources), st.SOURCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,7 +131,11 @@ class Source(Strict):
 
 
 class Scenario(Strict):
-    """Everything about a simulation but the seed and the controller under test."""
+    """Everything about a simulation but the seed and the controller under test.
+
+    ``variants`` (label -> dotted key -> value) are scenarios that differ from this one;
+    ``paper`` holds the figures of the publication, for the reader.
+    """
 
     title: str = ""
     source: str = ""
@@ -139,6 +144,7 @@ class Scenario(Strict):
     warmup_s: float = Field(default=0.0, ge=0)
     sample_s: float = Field(default=0.1, gt=0)
     bottleneck: str | None = None
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     links: dict[str, Link] = Field(min_length=1)
     flows: list[Flow] = Field(default_factory=list)
     sources: list[Source] = Field(default_factory=list)
@@ -167,7 +173,7 @@ def names() -> list[str]:
     return sorted(found)
 
 
-def load(name: str, settings: dict[str, Any] | None = None) -> Scenario:
+def load(name: str, settings: dict[str, Any] | None = None) -> dict[str, Scenario]:
     """Read a scenario by name, or a user's own YAML file.
 
     Parameters
@@ -175,7 +181,12 @@ def load(name: str, settings: dict[str, Any] | None = None) -> Scenario:
     name : str
         A name of `names`, or the path of a ``.yaml`` file.
     settings : mapping, optional
-        Dotted key -> value, laid over the file: ``links.NAME.trace``, ``flows.0.k``.
+        Dotted key -> value, laid over the file and its variants: ``links.NAME.trace``.
+
+    Returns
+    -------
+    dict
+        Label -> scenario: the file's variants, or the scenario itself under "".
 
     Raises
     ------
@@ -196,9 +207,14 @@ def load(name: str, settings: dict[str, Any] | None = None) -> Scenario:
     if not isinstance(tree, dict):
         raise UserError(f"{path}: a mapping with links and flows was expected at the top")
     tree = expand(tree)
-    for key, value in (settings or {}).items():
-        _set(tree, key, value, str(path))
-    return Scenario.parse(tree, str(path))
+    variants = tree.get("variants") or {"": {}}
+    result: dict[str, Scenario] = {}
+    for label, changes in variants.items():
+        varied = copy.deepcopy(tree)
+        for key, value in {**changes, **(settings or {})}.items():
+            _set(varied, key, value, str(path))
+        result[str(label)] = Scenario.parse(varied, str(path))
+    return result
 
 
 def expand(tree: dict[str, Any]) -> dict[str, Any]:

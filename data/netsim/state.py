@@ -131,7 +131,7 @@ _SUBFLOW_INTEGERS = """
     rcv_nxt order seen ack_every quick pending pending_t
     pending_ce ack_delay delack_at delack_ev rx_window
     # what an agent or a user sets
-    agent_cwnd target_delay
+    agent_cwnd target_delay random
     # counts and sums
     sent retransmitted lost timeouts received rtt_sum
     rtt_n owd_sum owd_n ce_acked acks
@@ -142,7 +142,7 @@ SUBFLOW_FIELDS = {
     for line in _SUBFLOW_INTEGERS.splitlines()
     for name in line.split()
     if not line.strip().startswith("#")
-} | {"pacing_rate": "f8", "agent_k": "f8"}
+} | {"pacing_rate": "f8", "agent_k": "f8", "growth": "f8"}
 """Fields of a subflow's record; `pacing_rate` in bytes/s, `agent_k` Nuwa's k."""
 
 SEGMENT = record(

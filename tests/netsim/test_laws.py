@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data.netsim.cc import CONTROLS
 from data.netsim.network import Network
 from data.netsim.scenario import Scenario
 
@@ -75,7 +76,7 @@ links = st.fixed_dictionaries(
 @given(
     first=links,
     second=links,
-    controllers=st.lists(st.sampled_from(["reno", "cubic"]), min_size=2, max_size=2),
+    controllers=st.lists(st.sampled_from(list(CONTROLS)), min_size=2, max_size=2),
     count=st.integers(1, 4),
     flow=st.fixed_dictionaries(
         {},

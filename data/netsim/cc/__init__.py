@@ -14,6 +14,25 @@ from types import ModuleType
 CONTROLS: dict[str, str] = {
     "reno": "data.netsim.cc.reno",
     "cubic": "data.netsim.cc.cubic",
+    "bbr": "data.netsim.cc.bbr",
+    "vegas": "data.netsim.cc.vegas",
+    "westwood": "data.netsim.cc.westwood",
+    "veno": "data.netsim.cc.veno",
+    "illinois": "data.netsim.cc.illinois",
+    "yeah": "data.netsim.cc.yeah",
+    "htcp": "data.netsim.cc.htcp",
+    "highspeed": "data.netsim.cc.highspeed",
+    "scalable": "data.netsim.cc.scalable",
+    "hybla": "data.netsim.cc.hybla",
+    "cdg": "data.netsim.cc.cdg",
+    "nv": "data.netsim.cc.nv",
+    "dctcp": "data.netsim.cc.dctcp",
+    "lia": "data.netsim.cc.lia",
+    "olia": "data.netsim.cc.olia",
+    "balia": "data.netsim.cc.balia",
+    "wvegas": "data.netsim.cc.wvegas",
+    "nuwa": "data.netsim.cc.nuwa",
+    "agent": "data.netsim.cc.agent",
 }
 """name -> module; the place in this dict is the number the kernel knows it by."""
 

@@ -1,0 +1,93 @@
+"""Nuwa, receiver-driven congestion control: nuwa.txt section IV, algorithm 1.
+
+The receiver filters the one-way queueing delay (eqs. 1-4; all segments being of one size, the
+term in the amount of data vanishes), looks up tanh((T_d - Q_d) / rho) in an integer table
+(eq. 5), moves the window by theta * k / w (eq. 6) and sends it in its ACKs. It takes over when
+the delay first reaches T_d or a segment is missing; before, the sender is in slow start.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from data.netsim.cc.reno import slow_start
+from data.netsim.jit import kernel
+from data.netsim.state import FAR, LOSS
+
+SUMMARY = "Nuwa: the receiver sets the window from one-way queueing delay (nuwa.txt section IV)"
+OWN_WINDOW = True
+FIELDS = {
+    "nw_min": "i8", "nw_delay": "f8", "nw_p": "f8", "nw_noise": "f8", "nw_w": "f8",
+    "nw_on": "i8", "nw_count": "i8", "nw_since": "i8", "nw_rate": "f8",
+}  # fmt: skip
+
+_STEP = 1024
+"""Entries of the table for 1 of its argument."""
+_REACH = 4
+TANH = np.array(
+    [round(4096 * math.tanh(i / _STEP)) for i in range(-_REACH * _STEP, _REACH * _STEP + 1)],
+    np.int64,
+)
+"""tanh in units of 2**-12 over [-4, 4]."""
+_PROCESS_NOISE = 1.0
+"""Variance the queueing delay gains per segment (ms**2)."""
+
+
+@kernel
+def start(subs: Any, c: Any, s: Any, now: int) -> None:
+    """Forget all delays."""
+    s.nw_min = FAR
+    s.nw_p = 1.0
+    s.nw_noise = 1.0
+    s.nw_since = now
+
+
+@kernel
+def theta(x: float) -> float:
+    """tanh(x) by table."""
+    index = int(max(-float(_REACH), min(float(_REACH), x)) * _STEP) + _REACH * _STEP
+    return float(TANH[index] / 4096.0)
+
+
+@kernel
+def receive(s: Any, sent: int, now: int) -> None:
+    """One data segment: filter its delay, move the window."""
+    one_way = now - sent
+    s.nw_min = min(s.nw_min, one_way)
+    raw = (one_way - s.nw_min) / 1e6
+    s.nw_p += _PROCESS_NOISE
+    gain = s.nw_p / (s.nw_p + s.nw_noise)
+    error = raw - s.nw_delay
+    s.nw_noise += (error * error - s.nw_noise) / 64.0
+    s.nw_delay += gain * error
+    s.nw_p *= 1.0 - gain
+    # Segments per RTT: the receiver's own estimate of the window in use.
+    s.nw_count += 1
+    if now - s.nw_since >= s.srtt:
+        s.nw_rate = float(s.nw_count)
+        s.nw_count = 0
+        s.nw_since = now
+    target = s.target_delay / 1e6
+    if s.nw_on == 0:
+        if s.nw_delay < target and s.lost == 0:
+            return
+        s.nw_on = 1
+        s.nw_w = max(2.0, s.nw_rate)
+    step = theta((target - s.nw_delay) / target) * s.agent_k / s.nw_w
+    if step < 0.0 or s.nw_w < 2.0 * s.nw_rate + 10.0:
+        # A window that isn't used says nothing about the network: don't let it run away.
+        s.nw_w = max(2.0, s.nw_w + step)
+    s.rx_window = int(s.nw_w)
+
+
+@kernel
+def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
+    """Take the receiver's window; slow start until there is one, and after a timeout."""
+    if s.nw_on != 0 and not (s.ca_state == LOSS and s.cwnd < s.ssthresh):
+        s.cwnd = s.rx_window
+    elif s.cwnd < s.ssthresh:
+        slow_start(s, acked)
+    return True

@@ -1,0 +1,28 @@
+"""Scalable TCP: Kelly 2003; Linux' tcp_scalable.c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from data.netsim.cc.reno import additive, limited, slow_start
+from data.netsim.jit import kernel
+
+SUMMARY = "Scalable TCP: one per cent per RTT, an eighth less on loss (tcp_scalable.c)"
+
+
+@kernel
+def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
+    """One segment for every hundred acknowledged."""
+    if not limited(s):
+        return
+    if s.cwnd < s.ssthresh:
+        acked = slow_start(s, acked)
+        if acked == 0:
+            return
+    additive(s, min(s.cwnd, 100), acked)
+
+
+@kernel
+def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
+    """Seven eighths."""
+    return int(max(2, s.cwnd - (s.cwnd >> 3)))

@@ -1,0 +1,158 @@
+"""Figures of one simulation: run it, sample it, sum it up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from data.netsim.network import Network
+from data.netsim.scenario import Scenario
+
+UNITS = {
+    "goodput_mbps": "application data delivered in order, all measured flows (Mbit/s)",
+    "transferred_mb": "application data delivered in order since the start (MB)",
+    "rtt_ms": "mean round-trip time",
+    "rtt_p95_ms": "95th percentile of the round-trip time",
+    "queue_delay_ms": "mean wait at the bottleneck",
+    "queue_packets": "mean number of packets waiting at the bottleneck",
+    "loss_rate": "packets lost or dropped at the bottleneck, of those that arrived there",
+    "retransmit_rate": "segments sent again, of all sent",
+    "utilisation": "bytes through the bottleneck over its mean rate",
+    "fct_ms": "mean completion time of finite flows, from start to the last byte's arrival",
+    "jain": "Jain's index of the measured flows' goodputs",
+    "cwnd_mad": "mean absolute deviation of a subflow's window over samples (segments)",
+    "queue_mad": "mean absolute deviation of the bottleneck's queue over samples (packets)",
+    "timeouts": "retransmission timeouts",
+}
+"""Metric -> what it is. A metric that a scenario doesn't have is absent."""
+
+
+def simulate(scenario: Scenario, controller: str, seed: int) -> dict[str, Any]:
+    """Run a scenario once.
+
+    Returns
+    -------
+    dict
+        `UNITS`' metrics, and ``flows``: name -> goodput (Mbit/s). Means, percentiles and rates
+        are over the time after the warm-up.
+    """
+    network = Network(scenario, controller, seed)
+    network.advance(scenario.warmup_s)
+    before = _snapshot(network)
+    bottleneck = scenario.bottleneck
+    count = max(1, round((scenario.duration_s - scenario.warmup_s) / scenario.sample_s))
+    windows = np.empty((count, len(network.state.sub)))
+    queues = np.empty((count, len(network.state.link)))
+    for i in range(count):
+        network.advance(scenario.warmup_s + (i + 1) * scenario.sample_s)
+        windows[i] = network.state.sub["cwnd"]
+        queues[i] = network.state.link["q_packets"]
+    after = _snapshot(network)
+    span_s = count * scenario.sample_s
+    if bottleneck is not None:
+        at = network.link_names.index(bottleneck)
+    else:
+        at = int(np.argmax(after["wait"] - before["wait"]))
+    measured = [i for i, flow in enumerate(network.flow_of) if flow.measure]
+    rates = {
+        network.flow_names[i]: float(
+            (after["data"][i] - before["data"][i]) * network.state.conn["payload"][i] * 8 / span_s
+        )
+        / 1e6
+        for i in measured
+    }
+    share = np.array(list(rates.values()))
+    subs = [
+        k for k in range(len(network.state.sub)) if int(network.state.sub["conn"][k]) in measured
+    ]
+    result: dict[str, Any] = {
+        "goodput_mbps": float(share.sum()),
+        "transferred_mb": float(
+            sum(int(after["data"][i]) * int(network.state.conn["payload"][i]) for i in measured)
+        )
+        / 1e6,
+        "timeouts": float(sum(after["timeouts"][k] - before["timeouts"][k] for k in subs)),
+    }
+    if len(share) > 1 and share.any():
+        result["jain"] = float(share.sum() ** 2 / (len(share) * (share**2).sum()))
+    _round_trips(result, before, after, subs)
+    _bottleneck(result, network, before, after, at, span_s)
+    done = [
+        (int(c["done_t"]) - int(c["start"])) / 1e6
+        for c in (network.state.conn[i] for i in measured)
+        if c["total"] > 0 and c["done_t"] >= 0
+    ]
+    finite = sum(1 for i in measured if network.state.conn[i]["total"] > 0)
+    if finite and len(done) == finite:
+        result["fct_ms"] = float(np.mean(done))
+    if len(subs):
+        deviation = np.abs(windows - windows.mean(axis=0)).mean(axis=0)
+        result["cwnd_mad"] = float(deviation[subs].mean())
+    result["queue_mad"] = float(np.abs(queues[:, at] - queues[:, at].mean()).mean())
+    result["flows"] = rates
+    return result
+
+
+def _snapshot(network: Network) -> dict[str, Any]:
+    state = network.state
+    return {
+        "data": state.conn["data_rcv"].copy(),
+        "hist": state.hist.copy(),
+        "wait": state.link["wait_sum"].copy(),
+        **{
+            name: state.link[name].copy()
+            for name in ("served", "arrived", "dropped", "lost", "bytes_out")
+        },
+        **{
+            name: state.sub[name].copy()
+            for name in ("rtt_sum", "rtt_n", "sent", "retransmitted", "timeouts")
+        },
+    }
+
+
+def _round_trips(
+    result: dict[str, Any], before: dict[str, Any], after: dict[str, Any], subs: list[int]
+) -> None:
+    """Mean, 95th percentile, retransmissions over subflows."""
+
+    def gain(name: str) -> int:
+        return int((after[name][subs] - before[name][subs]).sum())
+
+    if gain("rtt_n") > 0:
+        result["rtt_ms"] = gain("rtt_sum") / gain("rtt_n") / 1e6
+        counts = (after["hist"][subs] - before["hist"][subs]).sum(axis=0)
+        if counts.any():
+            place = int(np.searchsorted(np.cumsum(counts), 0.95 * counts.sum()))
+            result["rtt_p95_ms"] = bin_centre_us(place) / 1e3
+    if gain("sent") > 0:
+        result["retransmit_rate"] = gain("retransmitted") / gain("sent")
+
+
+def _bottleneck(
+    result: dict[str, Any],
+    network: Network,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    at: int,
+    span_s: float,
+) -> None:
+    def gain(name: str) -> int:
+        return int(after[name][at] - before[name][at])
+
+    if gain("served") > 0:
+        result["queue_delay_ms"] = gain("wait") / gain("served") / 1e6
+        result["queue_packets"] = gain("wait") / 1e9 / span_s
+    if gain("arrived") > 0:
+        result["loss_rate"] = (gain("dropped") + gain("lost")) / gain("arrived")
+    rate = int(network.state.link["rate"][at])
+    if rate > 0:
+        result["utilisation"] = gain("bytes_out") * 8 / span_s / rate
+
+
+def bin_centre_us(place: int) -> float:
+    """Middle of a bin of the RTT histogram (us)."""
+    if place < 32:
+        return place + 0.5
+    shift = place // 32 - 1
+    return float(((32 + place % 32) << shift) + (1 << shift) / 2)

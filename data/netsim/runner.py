@@ -1,0 +1,209 @@
+"""Evaluate congestion controls on scenarios, over seeds, without any learning.
+
+``python -m data.netsim.runner --scenario NAME[,NAME] --cc NAME[,NAME]|all --seeds N --json``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import yaml
+
+from data.errors import UserError, unknown_name
+from data.netsim import scenario as scenarios
+from data.netsim.cc import CONTROLS, module
+from data.netsim.metrics import UNITS, simulate
+
+EXAMPLE = """examples:
+  --list
+  --scenario tcco-fig9-loss,macc-fig4 --cc cubic,bbr --seeds 10 --json
+  --scenario my.yaml --cc all --set links.cell.trace=my.trace"""
+
+Row = dict[str, Any]
+
+
+def evaluate(
+    names: list[str],
+    controllers: list[str],
+    seeds: int = 10,
+    settings: dict[str, Any] | None = None,
+    jobs: int = 1,
+) -> list[Row]:
+    """Simulate every controller in every scenario.
+
+    Parameters
+    ----------
+    names : list of str
+        Scenario names or YAML files.
+    controllers : list of str
+        Names of `data.netsim.cc.CONTROLS`; ``["all"]`` for all but ``agent``.
+    seeds : int, optional
+        Runs per scenario and controller, with seeds 0 to ``seeds - 1``.
+    settings : mapping, optional
+        Dotted key -> value laid over each scenario.
+    jobs : int, optional
+        Runs side by side (threads; the simulator holds no lock).
+
+    Returns
+    -------
+    list of dict
+        ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
+        lo and hi bound the mean with 95 % confidence (Student's t over seeds).
+
+    Raises
+    ------
+    UserError
+        Unknown scenario, controller or setting.
+    """
+    if controllers == ["all"]:
+        controllers = [name for name in CONTROLS if name != "agent"]
+    for name in controllers:
+        if name not in CONTROLS:
+            raise unknown_name("congestion control", name, CONTROLS)
+    rows: list[Row] = []
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        for name in names:
+            for label, spec in scenarios.load(name, settings).items():
+                # A scenario that names the control of all its flows is run once.
+                fixed = {flow.cc for flow in spec.flows if flow.measure}
+                under_test = controllers if None in fixed else [",".join(sorted(map(str, fixed)))]
+                for controller in under_test:
+                    chosen = controller if None in fixed else controllers[0]
+                    runs = list(
+                        pool.map(lambda seed, s=spec, c=chosen: simulate(s, c, seed), range(seeds))
+                    )
+                    rows.append(
+                        {
+                            "scenario": name,
+                            "variant": label,
+                            "cc": controller,
+                            "seeds": seeds,
+                            "metrics": _intervals([{**run, "flows": None} for run in runs]),
+                            "flows": _intervals([run["flows"] for run in runs]),
+                            "paper": spec.paper,
+                        }
+                    )
+    return rows
+
+
+def _intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    from scipy.stats import t
+
+    result: dict[str, dict[str, float]] = {}
+    for key in runs[0]:
+        values = [float(run[key]) for run in runs if run.get(key) is not None]
+        if len(values) < len(runs):
+            continue
+        mean = float(np.mean(values))
+        half = 0.0
+        if len(values) > 1:
+            spread = float(np.std(values, ddof=1))
+            half = float(t.ppf(0.975, len(values) - 1)) * spread / len(values) ** 0.5
+        result[key] = {"mean": mean, "lo": mean - half, "hi": mean + half}
+    return result
+
+
+def catalogue() -> dict[str, dict[str, str]]:
+    """Scenarios, controllers and metrics, each with a line on it."""
+    return {
+        "scenarios": {
+            name: next(iter(scenarios.load(name).values())).title for name in scenarios.names()
+        },
+        "controllers": {name: str(module(name).SUMMARY) for name in CONTROLS},
+        "metrics": dict(UNITS),
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the evaluation of congestion controls."""
+    parser.add_argument("--scenario", help="names or YAML files, with commas between")
+    parser.add_argument("--cc", default="all", help="controllers, with commas between, or all")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each (default 10)")
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side (default 1)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="change a setting, such as links.cell.trace=FILE")  # fmt: skip
+    parser.add_argument("--list", action="store_true", help="show scenarios and controllers")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print."""
+    if args.list:
+        _print_catalogue(args.json)
+        return 0
+    if not args.scenario:
+        raise UserError("give --scenario NAME[,NAME], or --list to see the names")
+    if args.seeds < 1:
+        raise UserError("--seeds: give a whole number of at least 1")
+    settings: dict[str, Any] = {}
+    for item in args.set:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UserError(f"--set {item}: give KEY=VALUE")
+        settings[key] = yaml.safe_load(value)
+    rows = evaluate(args.scenario.split(","), args.cc.split(","), args.seeds, settings, args.jobs)
+    if args.json:
+        print(json.dumps(rows))
+    else:
+        _print_rows(rows)
+    return 0
+
+
+def _print_catalogue(as_json: bool) -> None:
+    found = catalogue()
+    if as_json:
+        print(json.dumps(found))
+        return
+    for part, lines in found.items():
+        print(f"{part}:")
+        for name, line in lines.items():
+            print(f"  {name:<16} {line}")
+
+
+def _print_rows(rows: list[Row]) -> None:
+    shown = (
+        "goodput_mbps",
+        "rtt_ms",
+        "rtt_p95_ms",
+        "queue_delay_ms",
+        "loss_rate",
+        "fct_ms",
+        "jain",
+    )
+    print(f"{'scenario':<32} {'cc':<10}" + "".join(f"{name:>24}" for name in shown))
+    for row in rows:
+        label = f"{row['scenario']} {row['variant']}".strip()
+        cells = []
+        for name in shown:
+            value = row["metrics"].get(name)
+            if value is None:
+                cells.append(f"{'-':>24}")
+            else:
+                text = f"{value['mean']:.4g} [{value['lo']:.4g}, {value['hi']:.4g}]"
+                cells.append(f"{text:>24}")
+        print(f"{label:<32} {row['cc']:<10}" + "".join(cells))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line; 2 when the user's input is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m data.netsim.runner",
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args(argv))
+    except UserError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
