@@ -36,4 +36,5 @@ def test_run_records_commit_data_metrics_and_a_model_with_signature(
     assert (str(registered.version), registered.tags["schema"]) == (version, "s")
     loaded = mlflow.onnx.load_model(f"models:/smartsbd-dt/{version}")
     signature = mlflow.models.get_model_info(f"models:/smartsbd-dt/{version}").signature
-    assert loaded.graph.input and signature.inputs.is_tensor_spec()
+    assert loaded.graph.input
+    assert signature.inputs.is_tensor_spec()
