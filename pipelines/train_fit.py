@@ -47,7 +47,7 @@ def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
     train = training_rows(job)
     written: dict[str, Any] = {}
     for recipe in known:
-        if recipe.name.endswith("-all") or recipe.classifier == "threshold":
+        if recipe.name.endswith(("-all", "-top1")) or recipe.classifier == "threshold":
             continue
         names = [recipe.name] + (["smartsbd-plus"] if recipe.name == chosen else [])
         estimator = make(recipe.classifier, job.params.seed, recipe.settings)

@@ -194,7 +194,8 @@ def all_recipes(job: Job) -> list[Recipe]:
     top = subsets[min(job.params.protocol.top_k, len(subsets)) - 1]
     family = job.names
     known = recipes.paper(top, best, job.params)
-    known += recipes.paper(family["smartsbd"], best, job.params, "-all")
+    known += recipes.paper(family["smartsbd"], best, job.params, "-all")[:3]
+    known.append(recipes.alone(top[0]))
     known += recipes.plus(family["smartsbd-plus"], job.params)
     if recipes.CORRELATION in family["smartsbd-plus"]:
         known.append(recipes.threshold())

@@ -42,7 +42,7 @@ def start(workers: int) -> None:
         return
     for attempt in range(1, START_ATTEMPTS + 1):
         try:
-            ray.init(num_cpus=workers, object_store_memory=200 * 1024**2, **options)
+            ray.init("local", num_cpus=workers, object_store_memory=200 * 1024**2, **options)
             return
         except Exception as error:
             # Ray gives its own processes 30 s to come up, too little on a machine that others

@@ -62,6 +62,7 @@ class Params(Strict):
     bootstrap: int = 1000
     zoo_depth: int = 10
     zoo_trees: int = 50
+    zoo_leaf: int = 5
     selection: Selection = Selection()
     search: Search = Search()
     protocol: Protocol = Protocol()

@@ -1,11 +1,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from models.sbd import parallel
-
-
-def scaled(shared: dict[str, int], item: int) -> int:
-    return shared["factor"] * item
+from models.sbd.accumulate import decide
 
 
 def test_ray_gives_what_the_plain_loop_gives_in_order() -> None:
@@ -16,11 +15,14 @@ def test_ray_gives_what_the_plain_loop_gives_in_order() -> None:
             told.append(total)
             yield item
 
-    items = list(range(12))
-    shared = {"factor": 3}
+    state = np.linspace(-2, 2, 50)
+    limits = [0.25 * i for i in range(8)]
     try:
-        on_ray = parallel.spread(scaled, items, shared, "test", 2, progress)
+        # Workers import the function by its module: one of the tests' own wouldn't be found.
+        on_ray = parallel.spread(decide, limits, state, "test", 2, progress)
     finally:
         parallel.stop()
-    assert on_ray == parallel.spread(scaled, items, shared, "test", 0)
-    assert told == [12] * 12
+    here = parallel.spread(decide, limits, state, "test", 0)
+    assert np.array_equal(np.stack(on_ray), np.stack(here))
+    assert len({tuple(one) for one in on_ray}) > 4
+    assert told == [8] * 8
