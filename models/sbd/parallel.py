@@ -22,10 +22,12 @@ def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
 
 def start(workers: int) -> None:
     """Join the cluster that ``RAY_ADDRESS`` names, or start one with ``workers`` CPUs here."""
-    # Ray's own switches have to stand before it is imported: no usage report, no GPU look-up.
+    # Ray's own switches have to stand before it is imported: no usage report, no GPU look-up,
+    # and workers run this interpreter, not `uv run` anew.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     import ray
 
     if ray.is_initialized():
