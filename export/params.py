@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from data.strict import Strict
 
@@ -39,3 +40,21 @@ class VerifyParams(Strict):
     seed: int = 20
     timeout_s: float = 120.0
     tolerance: float = 1e-5
+
+
+def tolerance_of(scaling: Mapping[str, Any], least: float) -> float:
+    """Tolerance for a float model's answers: a little over the error stated when it was made.
+
+    Parameters
+    ----------
+    scaling : mapping
+        Of the model; ``float_error`` is its ONNX form's largest error on the training table.
+    least : float
+        Tolerance where nothing or less is stated.
+
+    Returns
+    -------
+    float
+        On a probability.
+    """
+    return max(least, 1.5 * float(scaling.get("float_error", 0.0)))

@@ -10,7 +10,7 @@ import numpy as np
 from export.fixed import to_values
 from export.manifest import Bundle
 from export.onnx_file import described, predict
-from export.params import Options, VerifyParams
+from export.params import Options, VerifyParams, tolerance_of
 from export.source import Source
 from export.vectors import Vectors
 
@@ -36,11 +36,12 @@ def check(
     described(content, bundle.manifest["schema_hash"], path.name)
     probability = predict(content, bundle.values, path.name)
     error = np.abs(probability - bundle.probability)
+    tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
     report: dict[str, Any] = {
         "vectors": len(error),
         # Written so that a NaN counts as a mismatch.
-        "mismatches": int((~(error <= params.tolerance)).sum()),
-        "tolerance": params.tolerance,
+        "mismatches": int((~(error <= tolerance)).sum()),
+        "tolerance": tolerance,
         "largest_error": float(error.max()) if len(error) else 0.0,
     }
     if bundle.form is not None and vectors is not None:

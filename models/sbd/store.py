@@ -71,7 +71,8 @@ class Meta(Strict):
         Settings of the trainer for verdicts over several windows.
     scaling : mapping
         Loss to integers as measured on the training table: ``rows``, ``disagreements``,
-        ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``.
+        ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``; and
+        ``float_error``, the largest error of the ONNX form's probability there.
     no_form : str
         Why the model has no integer form; empty where it has one.
     files : mapping
