@@ -40,6 +40,16 @@ SUMMARIES = {
 }
 
 
+LIMITS = {
+    "smartsbd": (
+        "Of the paper's features only RTT_SD_Ratio says the same everywhere; distances grow with "
+        "RTTs and rates, and Min_RTT_Ratio tells the set-up. Under conditions that training didn't "
+        "have expect the last row of the first table, not the first: use smartsbd-plus there.",
+    ),
+    "smartsbd-plus": (),
+}
+
+
 def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
     """Fit and write every kept model, and the chosen general one under its plain name."""
     predictions = pl.read_parquet(job.out / "predictions.parquet")
@@ -130,7 +140,7 @@ def _write(
         figures=_figures(metrics),
         others=card.others(job.read("table5.json"), _optional(job, "rules.json"), tested_as),
         coverage=_coverage(job, tested_as),
-        limits=[],
+        limits=LIMITS[family],
     )
     values = train.matrix(recipe.features)
     write_entry(

@@ -219,20 +219,23 @@ STEPS: dict[str, Callable[[Job], dict[str, Any]]] = {
 def print_summary(summary: Mapping[str, Any]) -> None:
     """The headline figures for people."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console = Console()
     done = summary.get("protocol")
     if done:
-        view = Table("model", "four sites", "Table 6 unseen", "family left out", "connections")
+        view = Table("sites", "Table 6", "families", "(connections)")
+        view.columns.insert(0, Column("model", no_wrap=True))
         for model, within in done["within"].items():
             left = done["family"].get(model, [None, None])
             figures = (within, done["unseen"].get(model), *left)
             view.add_row(model, *("–" if f is None else f"{f:.3f}" for f in figures))
         console.print(view)
-    for step, value in summary.items():
-        if step != "protocol":
-            console.print(f"{step}: {json.dumps(_plain(value))}")
+        console.print(f"chosen for conditions not trained on: {done['chosen']}")
+    if "search" in summary:
+        console.print(f"top features: {', '.join(summary['search']['top'])}")
+    if "fit" in summary:
+        console.print(f"kept: {', '.join(summary['fit'])}")
 
 
 def _progress(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:

@@ -158,13 +158,16 @@ def rules(
     """
     seconds = (table.frame["end_us"] - table.frame["start_us"]).cast(pl.Float64).to_numpy()
     dataset = table.column("dataset")
+    # ALL is Table 5's: the four sites together, as in `within`.
+    sites = np.isin(dataset, params.protocol.sites)
+    sites = sites if sites.any() else np.full(len(table), True)
     rows_out = []
     for rule, raw in shares.items():
         value = np.nan_to_num(raw)
         right = np.where(table.y == 1, value[:, 0], value[:, 1])
         wrong = np.where(table.y == 1, value[:, 1], value[:, 0])
         for one in ("ALL", *np.unique(dataset)):
-            inside = np.full(len(table), True) if one == "ALL" else dataset == one
+            inside = sites if one == "ALL" else dataset == one
             group, y = table.group[inside], table.y[inside]
             _, code = np.unique(group, return_inverse=True)
             weighted = (right - wrong)[inside] * seconds[inside]

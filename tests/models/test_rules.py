@@ -5,6 +5,7 @@ from data.errors import UserError
 from models.sbd.rules import RULES, judge_of
 from models.sbd.rules.pair import pair, smooth, time_shares
 from models.sbd.rules.threshold import Threshold
+from models.sbd.table import Windows
 
 S = 1_000_000
 
@@ -106,3 +107,21 @@ def test_threshold_is_the_best_there_is() -> None:
         values = np.concatenate([[-9], np.unique(x)])
         assert hits == max(((x[:, 0] > v).astype(int) == y).sum() for v in values)
         np.testing.assert_array_equal(found.predict_proba(x)[:, 1] > 0.5, found.predict(x) == 1)
+
+
+def test_rule_table_counts_time_and_its_all_is_the_sites(table: Windows) -> None:
+    from models.sbd.params import Params
+    from models.sbd.tables import rules
+
+    shares = np.where(table.y[:, None] == 1, [[0.8, 0.2]], [[0.7, 0.3]])
+    rows = {row["dataset"]: row for row in rules(table, {"x": shares}, Params(bootstrap=100))}
+    assert rows["ALL"]["sb"]["mean"] == pytest.approx(0.8)
+    assert rows["ALL"]["nsb"]["mean"] == pytest.approx(0.3)
+    assert rows["ALL"]["window"]["mean"] == pytest.approx(0.5)
+    assert (
+        rows["ALL"]["connections"]
+        == np.isin(
+            table.column("dataset")[np.unique(table.group, return_index=True)[1]],
+            Params().protocol.sites,
+        ).sum()
+    )
