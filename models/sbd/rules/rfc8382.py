@@ -17,12 +17,13 @@ from features.rfc8382 import INTERVAL_US, summary_statistics
 from models.sbd.rules.pair import Pair, Subflow
 
 HISTORY = 50
-"""Base intervals that all statistics look back (N of the INFOCOM paper; as many as there are)."""
+"""Base intervals that all statistics look back (RFC 8382's N; as many as there are)."""
 OBSERVATIONS, TOGETHER = 10, 5
 """A decision takes ten observations, one per base interval (3.5 s); subflows are held for sharing
-when at least five of them put the two in one group."""
+when at least five of them put the two in one group. The ten are in section 5.1; the five is from a
+public implementation for the MPTCP kernel, the INFOCOM paper's full text was not at hand."""
 P_S, P_F, P_MAD, P_D, P_L = 0.1, 0.1, 0.1, 0.1, 0.1
-"""Thresholds of the INFOCOM paper; RFC 8382 section 2.2 has P_S = 0.15 and P_L = 0.05."""
+"""Thresholds as public implementations have them; RFC 8382 section 2.2 has P_S = 0.15."""
 
 
 @dataclass(frozen=True)
