@@ -35,7 +35,8 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
         ``first_mismatch``.
     """
     meant = form.evaluate(x)
-    wrong = (meant.classes != answers.classes) | (meant.scores != answers.scores)
+    unlike = meant.scores != answers.scores
+    wrong = (meant.classes != answers.classes) | unlike.reshape(len(x), -1).any(axis=1)
     report: dict[str, Any] = {
         "vectors": len(x),
         "mismatches": int(wrong.sum()),
@@ -45,8 +46,8 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
         i = int(np.flatnonzero(wrong)[0])
         report["first_mismatch"] = {
             "features": x[i].tolist(),
-            "expected": {"class": int(meant.classes[i]), "score": int(meant.scores[i])},
-            "found": {"class": int(answers.classes[i]), "score": int(answers.scores[i])},
+            "expected": {"class": int(meant.classes[i]), "score": meant.scores[i].tolist()},
+            "found": {"class": int(answers.classes[i]), "score": answers.scores[i].tolist()},
         }
     return report
 

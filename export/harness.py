@@ -40,6 +40,8 @@ class Program:
     flags : list of str
     object_bytes, stack_bytes : int or None
         Code and constants of the model alone; deepest frame of its functions.
+    outputs : int
+        Scores per answer.
     """
 
     executable: Path
@@ -47,6 +49,7 @@ class Program:
     flags: list[str]
     object_bytes: int | None
     stack_bytes: int | None
+    outputs: int = 1
 
     def run(self, x: Ints, timeout_s: float) -> Verdicts:
         """Answers on int64 [n, d] observations.
@@ -56,10 +59,13 @@ class Program:
         CannotRun
             When the program crashes, hangs or answers something else than asked.
         """
-        answers = np.frombuffer(self._driver(x, 0, timeout_s).stdout, dtype=np.int64)
-        if len(answers) != 2 * len(x):
-            raise CannotRun(f"the compiled model gave {len(answers) // 2} of {len(x)} answers")
-        return Verdicts(answers[1::2], answers[::2])
+        numbers = np.frombuffer(self._driver(x, 0, timeout_s).stdout, dtype=np.int64)
+        if len(numbers) != (self.outputs + 1) * len(x):
+            found = len(numbers) // (self.outputs + 1)
+            raise CannotRun(f"the compiled model gave {found} of {len(x)} answers")
+        answers = numbers.reshape(len(x), self.outputs + 1)
+        scores = answers[:, 0] if self.outputs == 1 else answers[:, :-1]
+        return Verdicts(answers[:, -1], scores)
 
     def ns_per_decision(self, x: Ints, timeout_s: float) -> float:
         """Nanoseconds per call of ``classify``, walking through int64 [n, d] observations."""
@@ -69,7 +75,8 @@ class Program:
         self, x: Ints, timed_rows: int, timeout_s: float
     ) -> subprocess.CompletedProcess[bytes]:
         rows, columns = x.shape
-        command = [str(self.executable), str(columns), str(rows), str(timed_rows)]
+        numbers = (columns, rows, timed_rows, self.outputs)
+        command = [str(self.executable), *map(str, numbers)]
         done = run_command(command, timeout_s, x.astype(np.int32).tobytes())
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -106,19 +113,27 @@ def build(
     timeout_s: float,
     *,
     flags: list[str] | None = None,
+    outputs: int = 1,
+    unit: str | None = None,
 ) -> Program:
     """Compile a generated header with the driver.
 
     Parameters
     ----------
     header : Path
-        Defines ``<identifier>_score`` and ``<identifier>_classify``.
+        Defines ``<identifier>_classify`` and ``<identifier>_score``, with several outputs
+        ``<identifier>_scores``.
     identifier : str
     work : Path
         An existing directory for objects.
     timeout_s : float
     flags : list of str, optional
         :func:`kernel_flags` by default. They go to the model alone, sanitizers to the driver too.
+    outputs : int
+        Scores per answer.
+    unit : str, optional
+        C that includes ``model.h`` and defines ``model_answer`` and ``model_classify`` for the
+        driver; :func:`plain_unit` by default.
 
     Returns
     -------
@@ -132,18 +147,12 @@ def build(
     compiler = find_compiler()
     flags = kernel_flags() if flags is None else flags
     shutil.copy(header, work / "model.h")
-    unit = work / "model.c"
-    unit.write_text(
-        '#include "model.h"\n'
-        "int64_t model_score(const int32_t *features);\n"
-        "int model_classify(const int32_t *features);\n"
-        f"int64_t model_score(const int32_t *f) {{ return {identifier}_score(f); }}\n"
-        f"int model_classify(const int32_t *f) {{ return {identifier}_classify(f); }}\n"
-    )
+    source = work / "model.c"
+    source.write_text(plain_unit(identifier, outputs) if unit is None else unit)
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     model, executable = work / "model.o", work / "model"
-    _compile([*compiler, *flags, *stack, "-c", str(unit), "-o", str(model)], timeout_s)
+    _compile([*compiler, *flags, *stack, "-c", str(source), "-o", str(model)], timeout_s)
     hosted = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
     driver = [*compiler, "-std=c99", "-O2", *hosted, str(RUNTIME / "driver.c"), str(model)]
     _compile([*driver, "-o", str(executable)], timeout_s)
@@ -153,6 +162,22 @@ def build(
         flags,
         _object_bytes(model, timeout_s),
         _stack_bytes(work / "model.su"),
+        outputs,
+    )
+
+
+def plain_unit(identifier: str, outputs: int) -> str:
+    """The driver's functions around a header without state."""
+    fill = (
+        f"scores[0] = {identifier}_score(f)" if outputs == 1 else f"{identifier}_scores(f, scores)"
+    )
+    return (
+        '#include "model.h"\n'
+        "int model_answer(const int32_t *f, int64_t *scores);\n"
+        "int model_classify(const int32_t *f);\n"
+        "int model_answer(const int32_t *f, int64_t *scores)\n"
+        f"{{ {fill}; return {identifier}_classify(f); }}\n"
+        f"int model_classify(const int32_t *f) {{ return {identifier}_classify(f); }}\n"
     )
 
 

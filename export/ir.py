@@ -1,19 +1,15 @@
 """The intermediate form: what a model means once its features are integers.
 
-A form scores an integer observation; the observation belongs to ``labels[1]`` when its score is
-above ``cut``, to ``labels[0]`` otherwise. ``evaluate`` is that meaning: every target is compared
-with it, and it is written for being read rather than for speed. Scores are exact integers:
-
-- ``Tree``: probability of ``labels[1]`` in Q16;
-- ``Forest``: the sum of its trees' values, Q16 probabilities (or Q16 margins when boosted);
-- ``Linear``: ``weights . x + bias`` in Q``shift``.
+A form answers an integer observation with one or more integer scores and a class. ``evaluate`` is
+that meaning: every target is compared with it, and it is written for being read rather than for
+speed. With one score the class is 1 (``labels[1]``) where the score is above ``cut`` and 0
+otherwise; with several it is the index in ``labels`` of the first largest score. The kinds of
+forms are the modules of :mod:`export.forms`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,130 +19,50 @@ from features.spec import Feature
 
 Ints = NDArray[np.int64]
 
-MAX_DEPTH = 128
-MAX_NODES = 1 << 20
 MAX_FEATURES = 1024
 
 
 class Verdicts(NamedTuple):
-    """Answers of a form or of a target: ``classes`` (0 or 1) and ``scores``, int64 [n] each."""
+    """Answers of a form or of a target.
+
+    ``classes`` is int64 [n]; ``scores`` is int64 [n], or [n, outputs] where there are several.
+    """
 
     classes: Ints
     scores: Ints
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """One binary tree in preorder: the left child of node ``i`` is ``i + 1``.
-
-    Attributes
-    ----------
-    feature : tuple of int
-        Index of the feature compared; -1 marks a leaf.
-    value : tuple of int
-        Inner node: the threshold, ``x <= threshold`` goes left. Leaf: its score.
-    right : tuple of int
-        Index of the right child; 0 in a leaf.
-    """
-
-    feature: tuple[int, ...]
-    value: tuple[int, ...]
-    right: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.feature)
-
-    @cached_property
-    def arrays(self) -> tuple[Ints, Ints, Ints]:
-        """``feature, value, right`` as int64 arrays."""
-        return np.array(self.feature), np.array(self.value), np.array(self.right)
+class Form(Protocol):
+    """What every kind of form has; the dataclasses in :mod:`export.forms` are frozen."""
 
     @property
-    def leaves(self) -> int:
-        """Number of leaves."""
-        return (len(self) + 1) // 2
-
-    @cached_property
-    def depths(self) -> tuple[int, ...]:
-        """Comparisons made before each node is reached."""
-        depth = [0] * len(self)
-        for i, feature in enumerate(self.feature):
-            if feature >= 0:
-                depth[i + 1] = depth[self.right[i]] = depth[i] + 1
-        return tuple(depth)
-
-    def reach(self, x: Ints) -> Ints:
-        """Index of the leaf that each row of ``x`` (int64 [n, d]) falls into, int64 [n]."""
-        feature, value, right = self.arrays
-        at = np.zeros(len(x), dtype=np.int64)
-        rows = np.arange(len(x))[feature[at] >= 0]
-        while len(rows):
-            here = at[rows]
-            goes_left = x[rows, feature[here]] <= value[here]
-            at[rows] = np.where(goes_left, here + 1, right[here])
-            rows = rows[feature[at[rows]] >= 0]
-        return at
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A decision tree whose leaves hold Q16 probabilities of ``labels[1]``."""
-
-    kind: ClassVar[str] = "tree"
-    features: tuple[Feature, ...]
-    labels: tuple[str, str]
-    cut: int
-    nodes: Nodes
+    def kind(self) -> str:
+        """Key in :data:`export.forms.FORMS`."""
+        ...
 
     @property
-    def trees(self) -> tuple[Nodes, ...]:
-        """The one tree, for code that handles trees and forests alike."""
-        return (self.nodes,)
+    def features(self) -> tuple[Feature, ...]:
+        """Columns of an observation."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        ...
+
+    @property
+    def cut(self) -> int:
+        """With one score: above it the class is 1."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Number of scores."""
+        ...
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
-        return _verdicts(self.nodes.arrays[1][self.nodes.reach(checked(x, self.features))], self)
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Trees whose leaf values are added."""
-
-    kind: ClassVar[str] = "forest"
-    features: tuple[Feature, ...]
-    labels: tuple[str, str]
-    cut: int
-    trees: tuple[Nodes, ...]
-
-    def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
-        x = checked(x, self.features)
-        scores = np.zeros(len(x), dtype=np.int64)
-        for nodes in self.trees:
-            scores += nodes.arrays[1][nodes.reach(x)]
-        return _verdicts(scores, self)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A weighted sum; ``weights`` fit 32 bits and no 32-bit observation overflows 64 bits."""
-
-    kind: ClassVar[str] = "linear"
-    features: tuple[Feature, ...]
-    labels: tuple[str, str]
-    cut: int
-    weights: tuple[int, ...]
-    bias: int
-    shift: int
-
-    def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
-        weights = np.array(self.weights, dtype=np.int64)
-        return _verdicts(checked(x, self.features) @ weights + self.bias, self)
-
-
-Form = Tree | Forest | Linear
-FORMS: dict[str, type[Form]] = {form.kind: form for form in (Tree, Forest, Linear)}
+        """Answers on int64 [n, d] observations within 32 bits."""
+        ...
 
 
 def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
@@ -159,5 +75,11 @@ def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
     return x.astype(np.int64)
 
 
-def _verdicts(scores: Ints, form: Form) -> Verdicts:
-    return Verdicts((scores > form.cut).astype(np.int64), scores)
+def above_cut(scores: Ints, cut: int) -> Verdicts:
+    """Verdicts of a form with one score, int64 [n]."""
+    return Verdicts((scores > cut).astype(np.int64), scores)
+
+
+def largest(scores: Ints) -> Verdicts:
+    """Verdicts of a form with several scores, int64 [n, outputs]; the first largest wins."""
+    return Verdicts(scores.argmax(axis=1).astype(np.int64), scores)

@@ -202,7 +202,7 @@ def _vectors(source: Source) -> list[dict[str, Any]]:
             "class": int(probability[i] > source.threshold),
         }
         if answers is not None:
-            item |= {"class": int(answers.classes[i]), "score": int(answers.scores[i])}
+            item |= {"class": int(answers.classes[i]), "score": answers.scores[i].tolist()}
         rows.append(item)
     return rows
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from pydantic import Field
+
 from data.strict import Strict
 
 
 class Options(Strict):
-    """What a target may be asked for.
+    """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
 
-    Attributes
-    ----------
-    layout : str
-        Trees in C: ``if-else`` (fastest, readable) or ``array`` (a table and a loop: smaller
-        code for large forests).
-    """
-
-    layout: Literal["if-else", "array"] = "if-else"
+    layout: Literal["if-else", "array"] = Field(
+        "if-else", description="trees in C: if-else (fastest, readable) or array (smaller code)"
+    )
 
 
 class VerifyParams(Strict):

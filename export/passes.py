@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from export.fixed import limits
-from export.ir import Nodes
+from export.forms.nodes import Nodes
 from features.spec import Feature
 
 

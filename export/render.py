@@ -10,7 +10,9 @@ from typing import Any
 import jinja2
 
 from export.fixed import INT32_MIN, Q16, limits
-from export.ir import Form, Nodes, Tree
+from export.forms.nodes import Nodes
+from export.forms.tree import Tree
+from export.ir import Form
 from features.spec import Feature
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -85,8 +85,10 @@ def _stored_answers(bundle: Bundle) -> list[str]:
     if bundle.form is not None:
         answers = bundle.form.evaluate(bundle.integers)
         rows = bundle.manifest["vectors"]
-        stored = np.array([[row["class"], row["score"]] for row in rows]).reshape(-1, 2)
-        wrong = (stored != np.column_stack(answers)).any(axis=1)
+        classes = np.array([row["class"] for row in rows], dtype=np.int64)
+        scores = np.array([row["score"] for row in rows], dtype=np.int64)
+        unlike = scores.reshape(answers.scores.shape) != answers.scores
+        wrong = (classes != answers.classes) | unlike.reshape(len(rows), -1).any(axis=1)
         if wrong.any():
             problems.append(f"stored vectors: {int(wrong.sum())} answers aren't the model's")
     return problems

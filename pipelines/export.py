@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from pipelines.output import print_json
 
@@ -24,6 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout", default="if-else", help="trees in C: if-else (default) or array"
     )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="another option of a target; may be given again (export --list names them)",
+    )
     parser.add_argument("--list", action="store_true", help="list targets (that fit MODEL)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -41,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
     for given, flag in ((args.model, "MODEL"), (args.target, "--target"), (args.out, "--out")):
         if not given:
             raise UserError(f"{flag} is missing; {EXAMPLE}")
-    options = Options.parse({"layout": args.layout}, "options")
+    options = Options.parse({"layout": args.layout} | _settings(args.set), "options")
     source = source_of(open_model(args.model))
     if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
         raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
-    command = shlex.join(["cczoo", "export", args.model, *(f"-t{t}" for t in args.target)])
+    chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]
+    command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={args.layout}"])
     files = bundle_files(source, args.target, options, command)
     try:
         replace_directory(args.out.resolve(), files)
@@ -70,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
+    from export.params import Options
     from export.targets import TARGETS, target
     from pipelines.zoo import open_model, targets_of
 
@@ -83,7 +93,28 @@ def _list(args: argparse.Namespace) -> int:
     else:
         for row in rows:
             print(f"{row['target']:<8} {row['summary']} [{', '.join(row['takes'])}]")
+        print("options (--set KEY=VALUE):")
+        for name, field in Options.model_fields.items():
+            print(f"  {name}={field.default}  {field.description or ''}")
     return 0
+
+
+def _settings(given: list[str]) -> dict[str, Any]:
+    """``KEY=VALUE`` with YAML's reading of the value."""
+    import yaml
+
+    from data.errors import UserError
+
+    settings: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--set {text}: KEY=VALUE expected")
+        try:
+            settings[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            settings[key] = value
+    return settings
 
 
 def _occupied(path: Path) -> bool:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from export.fixed import Q16
-from export.ir import Forest
+from export.forms.forest import Forest
 from export.lower.linear import decision_cut
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes

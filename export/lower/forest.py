@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from export.fixed import Q16
-from export.ir import Forest
+from export.forms.forest import Forest
 from export.lower.prepare import Prepared
 from export.lower.tree import leaf_probability, sklearn_nodes
 

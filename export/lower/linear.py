@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from export.ir import Linear
+from export.forms.linear import Linear
 from export.lower.prepare import Prepared
 
 

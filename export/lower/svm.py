@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from export.ir import Linear
+from export.forms.linear import Linear
 from export.lower.linear import decision_cut, folded
 from export.lower.prepare import NotLowerable, Prepared
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from export.ir import MAX_DEPTH, Nodes, Tree
+from export.forms.nodes import MAX_DEPTH, Nodes
+from export.forms.tree import Tree
 from export.lower.prepare import NotLowerable, Prepared, in_q16
 from export.passes import tidy_nodes
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs an exported model over observations: int32 rows on stdin, for each row its score (int64)
- * and class (int64) on stdout, then nanoseconds per decision on stderr.
+ * Runs an exported model over observations: int32 rows on stdin, for each row its scores (int64)
+ * and class (int64) on stdout, then nanoseconds per decision on stderr. A model with a state sees
+ * the rows as one sequence.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-int64_t model_score(const int32_t *features);
+int model_answer(const int32_t *features, int64_t *scores);
 int model_classify(const int32_t *features);
 
 static const double ENOUGH_NS = 3e8;
@@ -47,23 +48,23 @@ int main(int argc, char **argv)
 	size_t columns = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	size_t rows = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	size_t timed = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	size_t outputs = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
+	int64_t *answer = malloc((outputs + 1) * sizeof(*answer));
 	int32_t *x = malloc(rows * columns * sizeof(*x) + 1);
 
-	if (!columns || !x || fread(x, columns * sizeof(*x), rows, stdin) != rows) {
-		fprintf(stderr, "usage: driver COLUMNS ROWS ROWS_TIMED < int32 rows\n");
+	if (!columns || !x || !answer || fread(x, columns * sizeof(*x), rows, stdin) != rows) {
+		fprintf(stderr, "usage: driver COLUMNS ROWS ROWS_TIMED [OUTPUTS] < int32 rows\n");
 		return 2;
 	}
 	for (size_t i = 0; i < rows; i++) {
-		int64_t answer[2];
-
-		answer[0] = model_score(x + i * columns);
-		answer[1] = model_classify(x + i * columns);
-		fwrite(answer, sizeof(answer), 1, stdout);
+		answer[outputs] = model_answer(x + i * columns, answer);
+		fwrite(answer, sizeof(*answer), outputs + 1, stdout);
 	}
 	if (timed > rows)
 		timed = rows;
 	if (timed)
 		fprintf(stderr, "%.3f\n", best_ns(x, timed, columns));
+	free(answer);
 	free(x);
 	return 0;
 }

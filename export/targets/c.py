@@ -7,7 +7,6 @@ from typing import Any
 
 from export.certificate import compared
 from export.harness import CannotRun, build
-from export.ir import Linear
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
@@ -15,7 +14,15 @@ from export.source import Source
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else or array)"
-TAKES = frozenset({"tree", "forest", "linear"})
+TEMPLATES: dict[tuple[str, str], str] = {
+    ("tree", "if-else"): "c_if_else.j2",
+    ("tree", "array"): "c_array.j2",
+    ("forest", "if-else"): "c_if_else.j2",
+    ("forest", "array"): "c_array.j2",
+    ("linear", ""): "c_linear.j2",
+}
+"""(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""
+TAKES = frozenset(kind for kind, _ in TEMPLATES)
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:
@@ -23,8 +30,8 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     form = source.form
     if form is None:
         raise ValueError("the C target needs a form")
-    layout = "linear" if isinstance(form, Linear) else options.layout
-    text = render("c.h.j2", source=source, form=form, layout=layout)
+    scoring = TEMPLATES.get((form.kind, "")) or TEMPLATES[form.kind, options.layout]
+    text = render("c.h.j2", source=source, form=form, scoring=scoring)
     return {f"{source.identifier}.h": text}
 
 
@@ -35,7 +42,7 @@ def check(
     if bundle.form is None or vectors is None:
         raise CannotRun("the bundle has no form to compare with")
     (header,) = bundle.files("c")
-    program = build(header, bundle.identifier, work, params.timeout_s)
+    program = build(header, bundle.identifier, work, params.timeout_s, outputs=bundle.form.outputs)
     answers = program.run(vectors.x, params.timeout_s)
     return {
         **compared(bundle.form, vectors.x, answers, vectors.counts),

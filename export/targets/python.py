@@ -19,7 +19,13 @@ from export.source import Source
 from export.vectors import Vectors
 
 SUMMARY = "Python module without dependencies, for proxies and simulators"
-TAKES = frozenset({"tree", "forest", "linear"})
+TEMPLATES: dict[str, str] = {
+    "tree": "python_trees.j2",
+    "forest": "python_trees.j2",
+    "linear": "python_linear.j2",
+}
+"""Form's kind -> the template of its ``score``."""
+TAKES = frozenset(TEMPLATES)
 
 _RUN = """
 import importlib.util, json, sys
@@ -34,7 +40,11 @@ json.dump({"answers": answers, "scaled": [model.scale(v) for v in given["values"
 
 def emit(source: Source, options: Options) -> dict[str, str]:
     """``<identifier>.py``."""
-    return {f"{source.identifier}.py": render("python.py.j2", source=source, form=source.form)}
+    form = source.form
+    if form is None:
+        raise ValueError("the Python target needs a form")
+    text = render("python.py.j2", source=source, form=form, scoring=TEMPLATES[form.kind])
+    return {f"{source.identifier}.py": text}
 
 
 def check(
@@ -51,10 +61,9 @@ def check(
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise CannotRun(f"{path.name} failed: {said[-1] if said else done.returncode}")
     found = json.loads(done.stdout)
-    answers = np.array(found["answers"], dtype=np.int64).reshape(-1, 2)
-    report = compared(
-        bundle.form, vectors.x, Verdicts(answers[:, 1], answers[:, 0]), vectors.counts
-    )
+    scores = np.array([answer[0] for answer in found["answers"]], dtype=np.int64)
+    classes = np.array([answer[1] for answer in found["answers"]], dtype=np.int64)
+    report = compared(bundle.form, vectors.x, Verdicts(classes, scores), vectors.counts)
     wrong = (np.array(found["scaled"]).reshape(bundle.integers.shape) != bundle.integers).any(1)
     report["mismatches"] += int(wrong.sum())
     return report

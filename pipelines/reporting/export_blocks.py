@@ -18,7 +18,7 @@ TOP_LEVELS = 4
 def drawn(inputs: Inputs) -> str:
     """The tree as it is exported: its first levels, and folded away the whole of it."""
     from export.document import loads
-    from export.ir import Tree
+    from export.forms.tree import Tree
 
     path = inputs.zoo / DRAWN / "model.json"
     if not path.is_file():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
-from export.ir import Nodes, Tree
+from export.forms.nodes import Nodes
+from export.forms.tree import Tree
 
 Q16 = 1 << 16
 LEAF_WIDTH, NODE_WIDTH = 66, 132

@@ -3,7 +3,9 @@
 from hypothesis import strategies as st
 
 from export.fixed import INT32_MAX, INT32_MIN
-from export.ir import Forest, Nodes, Tree
+from export.forms.forest import Forest
+from export.forms.nodes import Nodes
+from export.forms.tree import Tree
 from features.spec import Feature
 
 SPECS = tuple(Feature(f"f{i}", "us", -2.0e9, 2.0e9, 1, "test", "any") for i in range(4))

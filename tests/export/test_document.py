@@ -10,7 +10,9 @@ from random_forms import SPECS, forests, nodes, trees
 
 from data.errors import UserError
 from export.document import dumps, loads, model_hash
-from export.ir import MAX_DEPTH, Linear, Nodes, Tree
+from export.forms.linear import Linear
+from export.forms.nodes import MAX_DEPTH, Nodes
+from export.forms.tree import Tree
 from export.passes import tidy_nodes
 
 TREE = Tree(SPECS, ("NSB", "SB"), 7, Nodes((1, -1, 0, -1, -1), (5, 1, -3, 2, 9), (2, 0, 4, 0, 0)))

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from random_forms import SPECS, forests, trees
 
+from export.forms.forest import Forest
+from export.forms.linear import Linear
+from export.forms.nodes import Nodes
+from export.forms.tree import Tree
 from export.harness import SANITIZER_FLAGS, build
-from export.ir import Forest, Linear, Nodes, Tree
 from export.params import Options
 from export.render import c_comment, c_int
 from export.source import Source

@@ -12,7 +12,8 @@ import pytest
 
 from data.lab.compact import Events
 from data.lab.compact import write as write_log
-from export.ir import Nodes, Tree
+from export.forms.nodes import Nodes
+from export.forms.tree import Tree
 from features.spec import Feature
 from pipelines import cli, datasheet
 from pipelines.reporting import (

@@ -1,0 +1,73 @@
+"""Kinds of forms.
+
+Each is a module with
+
+- a frozen dataclass that meets :class:`export.ir.Form`;
+- ``BODY``: its keys in a JSON document beside the head that all share;
+- ``body(form) -> dict``: their values;
+- ``parse(document, features, labels, cut) -> form``: the way back, suspicious of everything
+  (:class:`export.reading.Malformed`);
+- ``near(form, rng) -> {origin: int64 [n, d]}``: observations that a wrong translation would
+  answer wrongly (thresholds, leaves, both sides of the cut ...);
+- ``timed(form, rng, rows) -> int64 [rows, d]``: observations to time it on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from data.errors import unknown_name
+from export.ir import Form, Ints
+from features.spec import Feature
+
+FORMS: dict[str, str] = {
+    "tree": "export.forms.tree",
+    "forest": "export.forms.forest",
+    "linear": "export.forms.linear",
+}
+"""Kind -> module."""
+
+
+class FormModule(Protocol):
+    """What a form's module holds."""
+
+    BODY: frozenset[str]
+
+    def body(self, form: Any) -> Mapping[str, Any]:
+        """The form's own part of a document."""
+        ...
+
+    def parse(
+        self,
+        document: Mapping[str, Any],
+        features: tuple[Feature, ...],
+        labels: tuple[str, ...],
+        cut: int,
+    ) -> Form:
+        """A form from a document's parts."""
+        ...
+
+    def near(self, form: Any, rng: np.random.Generator) -> dict[str, Ints]:
+        """Observations that a wrong translation would answer wrongly."""
+        ...
+
+    def timed(self, form: Any, rng: np.random.Generator, rows: int) -> Ints:
+        """Observations to time the form on."""
+        ...
+
+
+def form_module(kind: str) -> FormModule:
+    """Module of a kind of form.
+
+    Raises
+    ------
+    UserError
+        With the nearest name, where there is none.
+    """
+    if kind not in FORMS:
+        raise unknown_name("kind", kind, FORMS)
+    return cast(FormModule, importlib.import_module(FORMS[kind]))

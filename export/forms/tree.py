@@ -1,0 +1,62 @@
+"""A decision tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from export.forms.nodes import Nodes, around_trees, node_lists, read_nodes, spread
+from export.ir import Ints, Verdicts, above_cut, checked
+from export.reading import Malformed
+from features.spec import Feature
+
+BODY = frozenset({"nodes"})
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A decision tree whose leaves hold Q16 probabilities of ``labels[1]``."""
+
+    kind: ClassVar[str] = "tree"
+    outputs: ClassVar[int] = 1
+    features: tuple[Feature, ...]
+    labels: tuple[str, ...]
+    cut: int
+    nodes: Nodes
+
+    @property
+    def trees(self) -> tuple[Nodes, ...]:
+        """The one tree, for code that handles trees and forests alike."""
+        return (self.nodes,)
+
+    def evaluate(self, x: Ints) -> Verdicts:
+        """Verdicts on int64 [n, d] observations within 32 bits."""
+        leaves = self.nodes.reach(checked(x, self.features))
+        return above_cut(self.nodes.arrays[1][leaves], self.cut)
+
+
+def body(form: Tree) -> dict[str, Any]:
+    """The tree's nodes."""
+    return {"nodes": node_lists(form.nodes)}
+
+
+def parse(
+    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+) -> Tree:
+    """A tree from a document's parts."""
+    if len(labels) != 2:
+        raise Malformed("labels: two names were expected")
+    return Tree(features, labels, cut, read_nodes(document["nodes"], len(features), "nodes"))
+
+
+def near(form: Tree, rng: np.random.Generator) -> dict[str, Ints]:
+    """Every threshold at -1, 0, +1 and every leaf, twice each."""
+    return around_trees(form.trees, form.features, rng)
+
+
+def timed(form: Tree, rng: np.random.Generator, rows: int) -> Ints:
+    """Drawn evenly from all leaves."""
+    return spread(form.trees, form.features, rng, rows)

@@ -1,0 +1,29 @@
+"""Checks on what a JSON document holds, each failure with its place in the document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Malformed(Exception):
+    """What is wrong in a document, with the place in it."""
+
+
+def listed(value: Any, where: str) -> list[Any]:
+    """``value`` as a list, or Malformed."""
+    if not isinstance(value, list):
+        raise Malformed(f"{where}: a list was expected")
+    return value
+
+
+def integer(value: Any, where: str, lowest: int, highest: int) -> int:
+    """``value`` as an integer within bounds, or Malformed."""
+    if type(value) is not int or not lowest <= value <= highest:
+        raise Malformed(f"{where}: an integer in {lowest}..{highest} was expected")
+    return value
+
+
+def integers(value: Any, where: str, lowest: int, highest: int) -> tuple[int, ...]:
+    """``value`` as a list of integers within bounds, or Malformed."""
+    items = listed(value, where)
+    return tuple(integer(v, f"{where}[{i}]", lowest, highest) for i, v in enumerate(items))
