@@ -1,172 +1,53 @@
-"""Evaluate a model of the zoo, or a rule-based scheme, on a table of features."""
+"""Evaluate a classifier on a table of features, or congestion controls in the simulator."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import importlib
 
-if TYPE_CHECKING:
-    from models.sbd.accumulate import Verdicts
-    from models.sbd.table import Windows
+TASKS: dict[str, tuple[str, str]] = {
+    "sbd": ("pipelines.evaluate_sbd", "a classifier or rule on a table of features"),
+    "cc": ("data.netsim.runner", "congestion controls on simulated scenarios, over seeds"),
+}
+"""name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 
-EXAMPLE = """example:
+EXAMPLE = """examples:
   cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
-  cczoo evaluate sbd --model rule:dwc --features FILE.parquet --events data/interim/events
-rules: rule:dwc, rule:sbd, rule:ton20. A table without labels gives predictions only."""
+  cczoo evaluate cc --scenario tcco-fig9-loss --cc cubic,bbr --seeds 10 --json"""
+
+
+class _Lazy(argparse.ArgumentParser):
+    """Imports a task's module when its arguments are parsed, so that help stays quick."""
+
+    def __init__(self, *args: object, module: str = "", **options: object) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.module = module
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Add the task's own arguments, then parse."""
+        task = importlib.import_module(self.module)
+        task.add_arguments(self)
+        self.epilog = task.EXAMPLE
+        return super().parse_known_args(args, namespace)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``cczoo evaluate``."""
-    parser.add_argument("task", choices=["sbd"], help="what the model decides")
-    parser.add_argument("--model", required=True, help="name in the zoo, a directory, or rule:NAME")
-    parser.add_argument("--features", type=Path, required=True, help="table of `cczoo features`")
-    parser.add_argument("--events", type=Path, help="ingested directory, for rule:NAME")
-    parser.add_argument("--predictions", type=Path, help="write each window's answer to a Parquet")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Define the command line."""
+    tasks = parser.add_subparsers(
+        dest="task", required=True, metavar="|".join(TASKS), parser_class=_Lazy
+    )
+    for name, (module, line) in TASKS.items():
+        tasks.add_parser(
+            name,
+            help=line,
+            description=line,
+            module=module,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Predict, compare with the labels, print."""
-    import numpy as np
-
-    from data.errors import UserError
-    from models.sbd import table as tables
-    from models.sbd.evaluation import score
-    from pipelines.output import print_json
-
-    whole = tables.windows(tables.read(args.features))
-    if not len(whole):
-        raise UserError(f"{args.features}: no rows: no connection gave a window")
-    probability, verdicts, names = _predict(args, whole)
-    usable = np.isfinite(probability)
-    labelled = whole.y >= 0
-    kept = whole.take(usable & labelled)
-    result: dict[str, Any] = {"model": args.model}
-    if labelled.any():
-        columns = tables.attributes(whole.frame, names)
-        result |= score(kept, probability[usable & labelled], verdicts, columns)
-    else:
-        result |= {"windows": len(whole), "accuracy": None}
-    result |= {
-        "rows": len(whole),
-        "rows_unusable": int((~usable).sum()),
-        "rows_unlabelled": int((~labelled).sum()),
-    }
-    answers = _answers(whole, probability, verdicts)
-    if args.predictions is not None:
-        answers.write_parquet(args.predictions)
-    if not labelled.any():
-        result["predictions"] = answers.to_dicts()
-    if args.json:
-        print_json(result)
-    else:
-        _print(result)
-    return 0
-
-
-def _predict(args: argparse.Namespace, table: Windows) -> tuple[Any, Verdicts, list[str]]:
-    """P(SB) per row (NaN where there is none), verdict settings, names of feature columns."""
-    import numpy as np
-
-    from data.errors import UserError
-    from features.sbd import FAMILIES, features_of
-    from models.sbd.accumulate import Verdicts
-
-    known = [feature.name for family in FAMILIES for feature in features_of(family)]
-    if args.model.startswith("rule:"):
-        from models.sbd import rules
-
-        name = args.model.removeprefix("rule:")
-        rules.judge_of(name)
-        if args.events is None:
-            raise UserError(f"--model {args.model}: a rule needs --events DIR (`cczoo ingest`)")
-        shares = rules.run(args.events, table, [name])[name]
-        # Which of the two has more of the window's time; a tie says not shared, as sums do.
-        return np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares)), Verdicts(), known
-    from models.sbd import store
-
-    model = store.load(args.model)
-    missing = [name for name in model.meta.features if name not in table.frame.columns]
-    if missing:
-        raise UserError(
-            f"{args.features}: no column {missing[0]!r}, which {args.model} needs: make the table "
-            "with this version's `cczoo features sbd`"
-        )
-    matrix = table.matrix(model.meta.features)
-    usable = np.isfinite(matrix).all(axis=1)
-    probability = np.full(len(table), np.nan)
-    probability[usable] = model.predict_proba(matrix[usable])
-    return probability, verdicts_of(model.meta.calibration, model.meta.accumulation), known
-
-
-def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> Verdicts:
-    """Settings of a model's verdicts as they stand in its ``meta.json``."""
-    from models.sbd.accumulate import Verdicts
-
-    keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in Verdicts.model_fields}
-    return Verdicts.parse(keys, "meta.json")
-
-
-def _odds(shares: Any) -> Any:
-    total = shares.sum(axis=1)
-    return (shares[:, 0] + (1 - total) / 2).clip(0, 1)
-
-
-def _answers(table: Windows, probability: Any, verdicts: Verdicts) -> Any:
-    """One row per usable window: probability, answer, accumulated confidence and verdict."""
-    import numpy as np
-    import polars as pl
-
-    from models.sbd.accumulate import decide
-    from models.sbd.calibration import sigmoid
-    from models.sbd.evaluation import connection_state
-
-    kept = np.isfinite(probability)
-    usable = table.take(kept)
-    state = connection_state(probability[kept], usable.group, verdicts)
-    words = np.array(["NSB", "SB", "undecided"])
-    keys = [c for c in ("source", "connection", "window") if c in usable.frame.columns]
-    return usable.frame.select(keys).with_columns(
-        pl.Series("probability", probability[kept]),
-        pl.Series("answer", words[(probability[kept] > 0.5).astype(int)]),
-        pl.Series("accumulated_probability", sigmoid(state)),
-        pl.Series("verdict", words[decide(state, verdicts.limit)]),
-    )
-
-
-def _print(result: Mapping[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    if result["accuracy"] is None:
-        console.print(f"{result['model']}: {result['windows']} windows, no labels to compare with")
-        view = Table("connection", "window", "P(SB)", "answer", "verdict so far")
-        for row in result.get("predictions", []):
-            view.add_row(
-                row["connection"],
-                str(row["window"]),
-                f"{row['probability']:.3f}",
-                row["answer"],
-                row["verdict"],
-            )
-        console.print(view)
-        return
-    from models.sbd.card import interval
-
-    view = Table("", "accuracy [95 %]", "count", title=result["model"])
-    for key in ("accuracy", "sb_accuracy", "nsb_accuracy", "connection_accuracy"):
-        of = result["connections"] if key.startswith("connection") else ""
-        of = result["windows"] if key == "accuracy" else of
-        view.add_row(key, interval(result["intervals"][key]), str(of))
-    undecided = result["accumulated"]["undecided_connections"]
-    view.add_row("connections undecided", "–" if undecided is None else f"{undecided:.3f}", "")
-    for column, values in result["by"].items():
-        for value, row in values.items():
-            accuracy = "–" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
-            view.add_row(f"{column} = {value}", accuracy, str(row["windows"]))
-    console.print(view)
-    if result["rows_unusable"]:
-        console.print(f"{result['rows_unusable']} of {result['rows']} rows had no usable features")
+    """Hand over to the task."""
+    module, _ = TASKS[args.task]
+    code: int = importlib.import_module(module).run(args)
+    return code

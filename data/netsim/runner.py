@@ -20,9 +20,9 @@ from data.netsim.cc import CONTROLS, module
 from data.netsim.metrics import UNITS, simulate
 
 EXAMPLE = """examples:
-  --list
-  --scenario tcco-fig9-loss,macc-fig4 --cc cubic,bbr --seeds 10 --json
-  --scenario my.yaml --cc all --set links.cell.trace=my.trace"""
+  cczoo evaluate cc --list
+  cczoo evaluate cc --scenario tcco-fig9-loss,macc-fig4 --cc cubic,bbr --seeds 10 --json
+  cczoo evaluate cc --scenario my.yaml --cc all --set links.cell.trace=my.trace"""
 
 Row = dict[str, Any]
 

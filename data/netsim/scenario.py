@@ -12,9 +12,7 @@ from pydantic import Field, model_validator
 from data.errors import UserError, unknown_name
 from data.strict import Strict
 
-SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
-PREFIXES = ("tcco-", "nuwa-", "macc-", "mpcdg-")
-"""Beginnings of the names of scenario files that are the simulator's."""
+SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios" / "netsim"
 
 
 class Gilbert(Strict):
@@ -169,8 +167,7 @@ class Scenario(Strict):
 
 def names() -> list[str]:
     """Names of the simulator's scenarios that come with the project."""
-    found = [p.stem for p in SCENARIO_DIR.glob("*.yaml") if p.stem.startswith(PREFIXES)]
-    return sorted(found)
+    return sorted(path.stem for path in SCENARIO_DIR.glob("*.yaml"))
 
 
 def load(name: str, settings: dict[str, Any] | None = None) -> dict[str, Scenario]:
