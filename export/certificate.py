@@ -1,4 +1,7 @@
-"""What verification found, for one target and for a bundle."""
+"""What verification found, for one target and for a bundle.
+
+Fields of ``certificate.json``: docs/certificate.md.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from data.errors import UserError
+from export.document import canonical, parse_json
 from export.ir import Form, Ints, Verdicts
 
 CERTIFICATE = "certificate.json"
+FORMAT = "cczoo-certificate"
+VERSION = 1
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> dict[str, Any]:
@@ -60,9 +68,80 @@ def target_hash(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def write_certificate(directory: Path, report: dict[str, Any]) -> None:
-    """Write ``certificate.json`` beside the manifest, whole or not at all."""
-    content = {**report, "machine": platform.machine(), "system": platform.system()}
+def write_certificate(directory: Path, manifest: bytes, report: dict[str, Any]) -> None:
+    """Write ``certificate.json`` beside the manifest, whole or not at all.
+
+    Parameters
+    ----------
+    directory : Path
+        The bundle.
+    manifest : bytes
+        Content of its manifest: the certificate is for this one alone.
+    report : dict
+        What verification found.
+    """
+    content = {
+        **report,
+        "format": FORMAT,
+        "version": VERSION,
+        "manifest_hash": hashlib.sha256(manifest).hexdigest(),
+        "machine": platform.machine(),
+        "cpu": _cpu(),
+        "system": platform.system(),
+        "release": platform.release(),
+    }
     part = directory / f".{CERTIFICATE}.{os.getpid()}.part"
-    part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+    part.write_text(_sealed(content))
     part.replace(directory / CERTIFICATE)
+
+
+def certificate_problem(directory: Path, manifest: bytes) -> str:
+    """What is wrong with the certificate that a bundle has already.
+
+    Parameters
+    ----------
+    directory : Path
+        The bundle.
+    manifest : bytes
+        Content of its manifest.
+
+    Returns
+    -------
+    str
+        Empty where there is none, where it is as it was written for this very manifest, and where
+        it is as it was written and says itself that verification failed.
+    """
+    path = directory / CERTIFICATE
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    altered = f"{CERTIFICATE}: altered since it was written; verify has made it anew"
+    try:
+        content = parse_json(text, str(path))
+    except UserError:
+        return altered
+    if not isinstance(content, dict):
+        return altered
+    content.pop("certificate_hash", None)
+    if _sealed(content).encode() != text:
+        return altered
+    if content.get("ok") and content.get("manifest_hash") != hashlib.sha256(manifest).hexdigest():
+        return f"{CERTIFICATE}: of another bundle; verify has made it anew"
+    return ""
+
+
+def _sealed(content: dict[str, Any]) -> str:
+    """The file's text; its hash finds damage and stale copies, it is no signature."""
+    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
+    return json.dumps({**content, "certificate_hash": digest}, indent=2, allow_nan=False) + "\n"
+
+
+def _cpu() -> str:
+    """The processor's name, since nanoseconds are its own."""
+    try:
+        lines = CPU_INFO.read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

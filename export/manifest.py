@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
+from export.certificate import CERTIFICATE
 from export.document import canonical, dumps, loads, model_hash, parse_json
 from export.fixed import limits, to_integers
 from export.ir import Form
@@ -136,7 +137,7 @@ def read_bundle(directory: Path) -> Bundle:
     UserError
         When the directory holds no readable manifest.
     Broken
-        When any file, the manifest included, isn't as it was exported.
+        When any file, the manifest included, isn't as it was exported, or one was added.
     """
     path = directory / MANIFEST
     try:
@@ -159,6 +160,11 @@ def read_bundle(directory: Path) -> Bundle:
             raise Broken(f"{name}: missing")
         if _sha256(file.read_bytes()) != expected:
             raise Broken(f"{name}: altered since export")
+    # An unlisted file is one that a build in this directory could pick up: a header, a bytecode.
+    known = {*manifest["files"], MANIFEST, CERTIFICATE}
+    added = sorted(path.name for path in directory.iterdir() if path.name not in known)
+    if added:
+        raise Broken(f"{added[0]}: isn't of this bundle: remove it, and build elsewhere")
     form = None
     features = tuple(Feature(**item["spec"]) for item in manifest["features"])
     if FORM in manifest["files"]:

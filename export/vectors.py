@@ -47,7 +47,7 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
     Vectors
         The stored ones, random ones, every threshold at -1, 0, +1 at a point that reaches its
         comparison, two points in every leaf (or what else the form's kind finds critical), and
-        the extremes of 8, 16 and 32 bits.
+        the extremes of every integer type.
     """
     rng = np.random.default_rng(seed)
     low, high = limits(form.features)
@@ -73,15 +73,19 @@ def timing_rows(form: Form, seed: int) -> Ints:
 
 
 def extremes(features: tuple[Feature, ...]) -> Ints:
-    """Ends of 8, 16 and 32 bits and of the ranges: in all features at once and in each alone."""
+    """Ends of every integer type and of the ranges: in all features at once and in each alone.
+
+    Both sides of the ends of signed and unsigned 8 and 16 bits, the ends of 32 bits (of unsigned
+    ones the largest is the same bits as -1), and where float32 stops to know every integer.
+    Observations have 32 bits, so 64-bit types, which hold sums of scores only, have no ends here.
+    """
     low, high = limits(features)
     d = len(features)
-    ends = [0, 1, -1]
-    for bits in (8, 16, 32):
+    ends = [0, 1, -1, INT32_MIN, INT32_MIN + 1, INT32_MAX - 1, INT32_MAX]
+    for bits in (8, 16):
         half = 1 << (bits - 1)
-        ends += [-half, -half + 1, half - 1, half - 2]
-        if bits < 32:
-            ends += [2 * half - 1, 2 * half]
+        ends += [-half - 1, -half, -half + 1, half - 2, half - 1, half, 2 * half - 1, 2 * half]
+    ends += [-(1 << 24) - 1, -(1 << 24), 1 << 24, (1 << 24) + 1]
     rows = [np.full(d, end) for end in ends] + [low, high]
     middle = (low + high) // 2
     for column in range(d):

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
-from export.certificate import target_hash, write_certificate
+from export.budget import Budget
+from export.certificate import certificate_problem, target_hash, write_certificate
 from export.fixed import to_integers
 from export.harness import CannotRun
-from export.manifest import Broken, Bundle, read_bundle
+from export.manifest import MANIFEST, Broken, Bundle, read_bundle
 from export.params import VerifyParams
 from export.targets import TARGETS, target
 from export.vectors import Vectors, make_vectors
 
 
-def verify(directory: Path, params: VerifyParams | None = None) -> dict[str, Any]:
+def verify(
+    directory: Path, params: VerifyParams | None = None, budget: Budget | None = None
+) -> dict[str, Any]:
     """Check a bundle and write its ``certificate.json``.
 
     Parameters
@@ -26,14 +29,18 @@ def verify(directory: Path, params: VerifyParams | None = None) -> dict[str, Any
     directory : Path
         Made by ``cczoo export``.
     params : VerifyParams, optional
+    budget : Budget, optional
+        What the targets may cost.
 
     Returns
     -------
     dict
-        ``ok``, ``name``, ``model_hash``, ``schema_hash``, ``problems`` (what is wrong with the
-        bundle itself) and ``targets``: per target ``target``, ``vectors``, ``mismatches``,
-        ``target_hash`` and what the target measured (``compiler``, ``ns_per_decision``,
-        ``object_bytes``, ``tolerance`` ...); ``error`` where it couldn't be run.
+        ``ok`` (nothing differs, everything ran, the budget is met), ``name``, ``model_hash``,
+        ``schema_hash``, ``problems`` (what is wrong with the bundle itself), ``budget`` (None, or
+        as :meth:`export.budget.Budget.judge` says) and ``targets``: per target ``target``,
+        ``vectors``, ``mismatches``, ``target_hash`` and what the target measured (``compiler``,
+        ``ns_per_decision``, ``object_bytes``, ``tolerance`` ...); ``error`` where it couldn't be
+        run.
 
     Raises
     ------
@@ -44,22 +51,31 @@ def verify(directory: Path, params: VerifyParams | None = None) -> dict[str, Any
     try:
         bundle = read_bundle(directory)
     except Broken as error:
-        return {"ok": False, "problems": [str(error)], "targets": []}
+        # A certificate that still said ok would outlive what it was given for.
+        report = {"ok": False, "problems": [str(error)], "budget": None, "targets": []}
+        write_certificate(directory, (directory / MANIFEST).read_bytes(), report)
+        return report
+    manifest = (directory / MANIFEST).read_bytes()
     problems = _stored_answers(bundle)
+    stale = certificate_problem(directory, manifest)
+    problems += [stale] if stale else []
     vectors = None
     if bundle.form is not None:
         vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
     reports = [_check(name, bundle, vectors, params) for name in bundle.manifest["targets"]]
     ok = not problems and all(not r["mismatches"] and "error" not in r for r in reports)
+    judged = None if budget is None else budget.judge(reports)
+    ok = ok and (judged is None or judged["met"])
     report = {
         "ok": ok and bool(reports),
         "name": bundle.manifest["name"],
         "model_hash": bundle.manifest["model_hash"],
         "schema_hash": bundle.manifest["schema_hash"],
         "problems": problems,
+        "budget": judged,
         "targets": reports,
     }
-    write_certificate(directory, report)
+    write_certificate(directory, manifest, report)
     return report
 
 

@@ -9,7 +9,18 @@ from typing import Any
 
 from pipelines.output import print_json
 
-EXAMPLE = "example: cczoo verify build/smartsbd-dt --json"
+EXAMPLE = """examples:
+  cczoo verify build/smartsbd-dt --json
+  cczoo verify build/smartsbd-dt --budget ns=40,bytes=4000,insns=2000"""
+
+MEASURED = {
+    "ns_per_decision": "{:.1f} ns per decision",
+    "object_bytes": "{} bytes",
+    "verified_insns": "{} instructions verified",
+    "jited_bytes": "{} bytes when jited",
+    "stack_bytes": "{} bytes of stack",
+}
+"""Field of a target's report -> how it is printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,18 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="directory made by cczoo export")
     parser.add_argument("--random", type=int, default=2000, help="random vectors (default 2000)")
     parser.add_argument("--seed", type=int, default=20, help="seed of the random vectors")
+    parser.add_argument(
+        "--budget",
+        metavar="KEY=LIMIT,...",
+        help="fail what costs more: insns (BPF verifier), ns, bytes, stack",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; 1 when anything differs or can't be run."""
+    """Verify; 1 when anything differs, can't be run or exceeds the budget."""
     from data.errors import UserError
+    from export.budget import parse_budget
     from export.params import VerifyParams
     from export.verify import verify
 
     if args.random < 0 or args.seed < 0:
         raise UserError("--random and --seed can't be negative")
-    report = verify(args.bundle, VerifyParams(random=args.random, seed=args.seed))
+    budget = None if args.budget is None else parse_budget(args.budget)
+    report = verify(args.bundle, VerifyParams(random=args.random, seed=args.seed), budget)
     if args.json:
         print_json(report)
     else:
@@ -37,17 +55,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(report: dict[str, Any]) -> None:
-    for problem in report["problems"]:
+    budget = report["budget"] or {"problems": [], "silent": {}}
+    for problem in [*report["problems"], *budget["problems"]]:
         print(f"FAILED  {problem}", file=sys.stderr)
     for target in report["targets"]:
         if "error" in target:
             print(f"FAILED  {target['target']}: {target['error']}", file=sys.stderr)
             continue
-        found = (
-            f"{target['target']}: {target['vectors']} vectors, {target['mismatches']} mismatches"
-        )
-        if target.get("ns_per_decision") is not None:
-            found += f", {target['ns_per_decision']:.1f} ns per decision"
-        if target.get("object_bytes") is not None:
-            found += f", {target['object_bytes']} bytes"
-        print(f"{'FAILED' if target['mismatches'] else 'ok':<7} {found}")
+        found = [
+            f"{target['target']}: {target['vectors']} vectors",
+            f"{target['mismatches']} mismatches",
+        ]
+        found += [
+            text.format(target[name])
+            for name, text in MEASURED.items()
+            if target.get(name) is not None
+        ]
+        print(f"{'FAILED' if target['mismatches'] else 'ok':<7} {', '.join(found)}")
+    if report["budget"] and budget["met"]:
+        limits = ",".join(f"{key}={limit:g}" for key, limit in budget["limits"].items())
+        print(f"{'ok':<7} budget {limits}")
+    for key, targets in budget["silent"].items():
+        print(f"no figure for {key}: {', '.join(targets)}", file=sys.stderr)

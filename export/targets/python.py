@@ -55,7 +55,7 @@ def check(
         raise CannotRun("the bundle has no form to compare with")
     (path,) = bundle.files("python")
     given = {"x": vectors.x.tolist(), "values": bundle.values.tolist()}
-    command = [sys.executable, "-I", "-S", "-c", _RUN, str(path.resolve())]
+    command = [sys.executable, "-I", "-S", "-B", "-c", _RUN, str(path.resolve())]
     done = run_command(command, params.timeout_s, json.dumps(given).encode())
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
