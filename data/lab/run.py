@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +43,24 @@ class RunResult:
     valid: bool
     reasons: tuple[str, ...]
     record: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a run of somebody else's congestion control needs beyond a collected one.
+
+    Attributes
+    ----------
+    control : str
+        Congestion control of the upload, in place of the scenario's: a name of the scenario's
+        list, or any that the kernel has.
+    agent : callable, optional
+        From the lab to the command line of a process that runs beside the traffic: it prints
+        ``ready``, and is told to end by SIGTERM.
+    """
+
+    control: str
+    agent: Callable[[Lab], list[str]] | None = None
 
 
 def cpu_times() -> tuple[int, int]:
@@ -121,9 +139,9 @@ def _work_folder(slot: int) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _plan(scenario: Scenario, lab: Lab, seed: int, port: int) -> str:
+def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> str:
     background = [
-        {**flow.model_dump(), "seed": seed * 31 + number}
+        {**flow.model_dump(), **topology.background_ends(flow.over), "seed": seed * 31 + number}
         for number, flow in enumerate(scenario.background)
     ]
     return json.dumps(
@@ -133,25 +151,26 @@ def _plan(scenario: Scenario, lab: Lab, seed: int, port: int) -> str:
             "bg": lab.namespace("b"),
             "addresses": topology.ADDRESS,
             "server_address": topology.ADDRESS["srv"],
-            "bg_address": topology.ADDRESS["bg"],
             "port": port,
             "sysctls": topology.SYSCTLS,
             "warmup_s": WARMUP_S if background else 0.0,
             "mptcp": {
                 "first": scenario.first,
-                "cc": scenario.cc,
+                "cc": live.control if live else scenario.cc,
                 "duration_s": scenario.duration_s,
             },
             "background": background,
+            "per_second": live is not None,
         }
     )
 
 
-def _carry(scenario: Scenario, lab: Lab, seed: int, port: int) -> dict[str, Any]:
+def _carry(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> dict[str, Any]:
     """Run the traffic to its end; its last message."""
     process = _spawn([sys.executable, "-I", "-S", str(TRAFFIC)], stdin=subprocess.PIPE)
     try:
-        out, err = process.communicate(_plan(scenario, lab, seed, port), scenario.duration_s + 60)
+        plan = _plan(scenario, lab, seed, port, live)
+        out, err = process.communicate(plan, scenario.duration_s + 60)
     except subprocess.TimeoutExpired:
         raise LabError("traffic did not end") from None
     finally:
@@ -167,7 +186,13 @@ def _carry(scenario: Scenario, lab: Lab, seed: int, port: int) -> dict[str, Any]
 
 
 def _measure(
-    scenario: Scenario, lab: Lab, seed: int, work: Path, tools: dict[str, Path], probe: str
+    scenario: Scenario,
+    lab: Lab,
+    seed: int,
+    work: Path,
+    tools: dict[str, Path],
+    probe: str,
+    live: Live | None,
 ) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Emulate, probe and carry; traffic's message, the emulator's stats, stolen share."""
     config = work / "klink.conf"
@@ -179,9 +204,13 @@ def _measure(
         topology.address(lab)
         recorder = probes.command(probe, tools, lab, work / PROBED[probe])
         # Told to end, ftrace's recorder removes its instance.
-        with _running(recorder, "probe", "TERM" if probe == "ftrace" else "KILL"):
+        with contextlib.ExitStack() as beside:
+            signal = "TERM" if probe == "ftrace" else "KILL"
+            beside.enter_context(_running(recorder, "probe", signal))
+            if live and live.agent:
+                beside.enter_context(_running(live.agent(lab), "agent"))
             before = cpu_times()
-            traffic = _carry(scenario, lab, seed, probes.port(probe, lab.slot))
+            traffic = _carry(scenario, lab, seed, probes.port(probe, lab.slot), live)
             steal = steal_share(before, cpu_times())
         time.sleep(LINGER_S)
     return traffic, json.loads(stats.read_text(encoding="utf-8")), steal
@@ -220,6 +249,7 @@ def run(
     name: str | None = None,
     keep_csv: bool = False,
     probe: str | None = None,
+    live: Live | None = None,
 ) -> RunResult:
     """Collect one connection.
 
@@ -239,6 +269,10 @@ def run(
         Keep what the probe wrote, the emulator's log, statistics and configuration beside it.
     probe : str, optional
         ``bpf`` or ``ftrace``; see `probes.choose`.
+    live : Live, optional
+        Run another congestion control than the scenario's, maybe with an agent beside it. The
+        record then also has ``emulator_t0_s`` (CLOCK_MONOTONIC), and its ``traffic`` the
+        receivers' bytes of each second and ``begun_s``.
 
     Returns
     -------
@@ -254,13 +288,15 @@ def run(
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
     probe = probes.choose(probe)
-    tools = probes.prepare(probe, scenario.cc == "lia")
+    control = live.control if live else scenario.cc
+    tools = probes.prepare(probe, control == "lia")
     name = name or f"{scenario.case or scenario.label.lower()}-{seed}"
     out_dir.mkdir(parents=True, exist_ok=True)
     lab = Lab(slot)
     record: dict[str, Any] = {
         "id": name,
         **describe(scenario),
+        "cc": control,
         "seed": seed,
         "slot": slot,
         "probe": probe,
@@ -272,8 +308,10 @@ def run(
     with _work_folder(slot) as work:
         try:
             topology.create(lab)
-            traffic, stats, steal = _measure(scenario, lab, seed, work, tools, probe)
+            traffic, stats, steal = _measure(scenario, lab, seed, work, tools, probe, live)
             log = probes.read(probe, work / PROBED[probe], slot, scenario.first)
+            if live:
+                record["emulator_t0_s"] = _emulator_t0_s(work / "klink.log")
         except (LabError, UserError, subprocess.SubprocessError, OSError) as error:
             record |= {"valid": False, "reasons": ["failed"], "error": str(error)}
             return RunResult(None, False, ("failed",), record)
@@ -310,7 +348,7 @@ def _finish(
     meta = {
         "token": probed["token"],
         "kernel": record["kernel"],
-        "cc": scenario.cc,
+        "cc": record["cc"],
         "scenario": scenario.case or scenario.label,
         "command": " ".join(["cczoo", *sys.argv[1:]]) if len(sys.argv) > 1 else "cczoo lab",
         "subflows": {n: {k: v for k, v in s.items() if k != "sfid"}
@@ -335,6 +373,11 @@ def _finish(
         "traffic": {k: v for k, v in traffic.items() if k != "event"},
     }
     return RunResult(path, not reasons, tuple(reasons), record)
+
+
+def _emulator_t0_s(log: Path) -> float:
+    with log.open(encoding="ascii") as file:
+        return int(file.readline().removeprefix("#t0_mono_ns=")) / 1e9
 
 
 def summary(result: RunResult) -> dict[str, Any]:

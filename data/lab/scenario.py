@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,8 +16,10 @@ from data.errors import UserError, unknown_name
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
 
 # Forward paths carry data from the client, backward ones the ACKs; bg_* lead to the
-# background server over the named access link.
-PATHS = ("wifi", "lte", "wifi_back", "lte_back", "bg_wifi", "bg_lte", "bg_wifi_back", "bg_lte_back")
+# background server over the named access link, bg_rival over whatever stages it names: it stands
+# for another host's connection.
+PATHS = ("wifi", "lte", "wifi_back", "lte_back", "bg_wifi", "bg_lte", "bg_wifi_back", "bg_lte_back",
+         "bg_rival", "bg_rival_back")  # fmt: skip
 MIN_QUEUE_BYTES = 9000
 
 CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
@@ -49,11 +52,16 @@ class RateProcess(Strict):
 
 
 class Stage(Strict):
-    """One link: lose, queue at a rate, delay. At most one source of rate, one size of queue."""
+    """One link: lose, queue at a rate, delay. At most one source of rate, one size of queue.
+
+    ``schedule`` gives the rate as pairs of a time in s, from the emulator's start and from 0 on,
+    and Mbps; the last one lasts.
+    """
 
     rate_mbps: float | None = Field(default=None, gt=0)
     trace: str | None = None
     steps: str | RateProcess | None = None
+    schedule: tuple[tuple[float, float], ...] | None = Field(default=None, min_length=1)
     delay_ms: float = Field(default=0.0, ge=0)
     jitter_ms: float = Field(default=0.0, ge=0)
     loss: float = Field(default=0.0, ge=0, lt=1)
@@ -64,8 +72,15 @@ class Stage(Strict):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Stage:
-        if sum(x is not None for x in (self.rate_mbps, self.trace, self.steps)) > 1:
-            raise ValueError("give one of rate_mbps, trace, steps")
+        rates = (self.rate_mbps, self.trace, self.steps, self.schedule)
+        if sum(x is not None for x in rates) > 1:
+            raise ValueError("give one of rate_mbps, trace, steps, schedule")
+        if self.schedule is not None:
+            times = [time_s for time_s, _ in self.schedule]
+            if times[0] or any(b <= a for a, b in pairwise(times)):
+                raise ValueError("schedule: times begin at 0 and grow")
+            if any(mbps <= 0 for _, mbps in self.schedule):
+                raise ValueError("schedule: rates are above 0")
         if sum(x is not None for x in (self.queue_bdp, self.queue_bytes, self.queue_packets)) > 1:
             raise ValueError("give one of queue_bdp, queue_bytes, queue_packets")
         if self.queue_bdp is not None and self.mean_mbps is None:
@@ -89,14 +104,14 @@ class Stage(Strict):
 
 
 class Background(Strict):
-    """One TCP flow from the client to the background server over an access link.
+    """One TCP flow from the client to the background server over an access link or ``rival``.
 
     ``rate_mbps`` is the application's limit, None for a greedy flow. The application writes
     ``burst_bytes`` at a time. With ``on_s`` and ``off_s`` it pauses: exponential durations of
     these means.
     """
 
-    over: Literal["wifi", "lte"]
+    over: Literal["wifi", "lte", "rival"]
     rate_mbps: float | None = Field(default=None, gt=0)
     cc: Literal["reno", "cubic", "bbr"] = "reno"
     burst_bytes: int = Field(default=16384, gt=0)

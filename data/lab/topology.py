@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from data.errors import UserError
 from data.lab import rates
 from data.lab.scenario import RateProcess, Scenario, Stage
@@ -14,6 +16,8 @@ from data.lab.scenario import RateProcess, Scenario, Stage
 ROLES = "csb"
 PORT = 5000
 ADDRESS = {"wifi": "10.0.1.2", "lte": "10.0.2.2", "srv": "10.0.9.2", "bg": "10.0.8.2"}
+# The background server's second address tells the rival's packets from other background.
+RIVAL = "10.0.8.3"
 HOME = {"wifi": "c", "lte": "c", "srv": "s", "bg": "b"}
 # From, to, and whose address tells the path apart at a device with several.
 ENDS = {
@@ -23,8 +27,10 @@ ENDS = {
     "lte_back": ("srv", "lte", "dst=10.0.2.2"),
     "bg_wifi": ("wifi", "bg", "dst=10.0.8.2"),
     "bg_lte": ("lte", "bg", "dst=10.0.8.2"),
-    "bg_wifi_back": ("bg", "wifi", "dst=10.0.1.2"),
-    "bg_lte_back": ("bg", "lte", "dst=10.0.2.2"),
+    "bg_wifi_back": ("bg", "wifi", "src=10.0.8.2 dst=10.0.1.2"),
+    "bg_lte_back": ("bg", "lte", "src=10.0.8.2 dst=10.0.2.2"),
+    "bg_rival": ("wifi", "bg", "dst=10.0.8.3"),
+    "bg_rival_back": ("bg", "wifi", "src=10.0.8.3 dst=10.0.1.2"),
 }
 SYSCTLS = {
     "net.ipv4.tcp_no_metrics_save": "1",
@@ -38,6 +44,13 @@ EARLY_SYSCTLS = (
     "net.ipv6.conf.all.disable_ipv6=1",
     "net.ipv6.conf.default.disable_ipv6=1",
 )
+
+
+def background_ends(over: str) -> dict[str, str]:
+    """Source and target address of a background flow over an access link or as ``rival``."""
+    if over == "rival":
+        return {"source": ADDRESS["wifi"], "target": RIVAL}
+    return {"source": ADDRESS[over], "target": ADDRESS["bg"]}
 
 
 @dataclass(frozen=True)
@@ -104,6 +117,8 @@ def address(lab: Lab) -> None:
             f"link set {device} up",
             f"route add default dev {device} src {ADDRESS[device]}",
         ]
+        if device == "bg":
+            lines.append(f"addr add {RIVAL}/32 dev bg")
         ip(lines, lab.namespace(role))
 
 
@@ -129,6 +144,13 @@ def _stage_line(name: str, stage: Stage, folder: Path, duration_s: float, seed: 
         parts.append(f"steps={file.resolve()}")
     elif stage.steps is not None:
         parts.append(f"steps={Path(stage.steps).resolve()}")
+    elif stage.schedule is not None:
+        file = folder / f"{name}.steps"
+        # The emulator starts over at the end of a series: here only long after the run's.
+        beyond_s = stage.schedule[-1][0] + 10 * duration_s
+        series = np.array([*stage.schedule, (beyond_s, stage.schedule[-1][1])])
+        rates.write(file, series)
+        parts.append(f"steps={file.resolve()}")
     if stage.delay_ms:
         parts.append(f"delay_ms={stage.delay_ms:.6g}")
     if stage.jitter_ms:
@@ -177,8 +199,8 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
 def paths(scenario: Scenario) -> dict[str, tuple[str, ...]]:
     """Paths as the emulator numbers them: name to stages, in the order of its configuration."""
     named = dict(scenario.paths)
-    for access in ("wifi", "lte"):
+    for access, back in (("wifi", "wifi_back"), ("lte", "lte_back"), ("rival", "wifi_back")):
         # ACKs of background flows come back as the data path's do unless the scenario says how.
         if f"bg_{access}" in named:
-            named.setdefault(f"bg_{access}_back", named[f"{access}_back"])
+            named.setdefault(f"bg_{access}_back", named[back])
     return named

@@ -24,6 +24,7 @@ SOL_MPTCP = 284
 MPTCP_INFO = 1
 CLONE_NEWNET = 0x40000000
 CHUNK = b"\0" * 65536
+BG_PORT = 5201
 JOIN_TIMEOUT_S = 10.0
 # Between looks at the sockets: what their buffers hold bridges it, and a look at every packet
 # would cost a dozen labs more than all else.
@@ -132,14 +133,29 @@ def drive(
     sinks: list[socket.socket],
     until: float,
     joined_of: socket.socket | None = None,
+    per_second: list[list[int]] | None = None,
 ) -> dict[int, int]:
     """Move bytes until `until`, or until `joined_of` (a socket) has its second subflow.
+
+    Parameters
+    ----------
+    flows : list of Flow
+        Who sends.
+    sinks : list of socket
+        Who receives.
+    until : float
+        On CLOCK_MONOTONIC, in s.
+    joined_of : socket, optional
+        The MPTCP sender.
+    per_second : list of list of int, optional
+        Filled in: for each sink the bytes of each second, the last of which ends at `until`.
 
     Returns
     -------
     dict
         Bytes received per sink's index.
     """
+    begun = until - len(per_second[0]) if per_second else 0.0
     poll = select.epoll()
     by_fd: dict[int, Flow | int] = {}
     received = dict.fromkeys(range(len(sinks)), 0)
@@ -178,6 +194,9 @@ def drive(
             else:
                 n = sinks[thing].recv_into(buffer)
                 received[thing] += n
+                if per_second and (second := int(time.monotonic() - begun)) >= 0:
+                    bins = per_second[thing]
+                    bins[min(second, len(bins) - 1)] += n
                 if not n:
                     poll.unregister(fd)
         if joined_of is None:
@@ -205,15 +224,14 @@ def main() -> int:
     server = listener(IPPROTO_MPTCP, target)
     enter(plan["bg"])
     set_sysctls(plan["sysctls"])
-    bg_target = (plan["bg_address"], 5201)
-    bg_server = listener(0, bg_target)
+    bg_server = listener(0, ("0.0.0.0", BG_PORT))
     enter(plan["client"])
     set_sysctls(plan["sysctls"])
 
     flows: list[Flow] = []
     sinks: list[socket.socket] = []
     for flow in plan["background"]:
-        sock = sender(0, plan["addresses"][flow["over"]], bg_target, flow["cc"])
+        sock = sender(0, flow["source"], (flow["target"], BG_PORT), flow["cc"])
         sinks.append(accept(bg_server, JOIN_TIMEOUT_S))
         flows.append(Flow(sock, flow, time.monotonic()))
     drive(flows, sinks, time.monotonic() + plan["warmup_s"])
@@ -226,7 +244,14 @@ def main() -> int:
     if extra_subflows(sock) < 1:
         raise TimeoutError("the second subflow did not join")
     say(event="joined", after_s=round(time.monotonic() - begun, 4))
-    received = drive(flows, sinks, begun + mptcp["duration_s"])
+    until = begun + mptcp["duration_s"]
+    series = {}
+    if plan["per_second"]:
+        bins = [[0] * int(mptcp["duration_s"]) for _ in sinks]
+        received = drive(flows, sinks, until, per_second=bins)
+        series = {"begun_s": begun, "per_second": {"mptcp": bins[-1], "background": bins[:-1]}}
+    else:
+        received = drive(flows, sinks, until)
     for flow in flows:
         # Reset: what still waits in the send buffer must not run on after the measured time.
         flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -236,6 +261,7 @@ def main() -> int:
         duration_s=round(time.monotonic() - begun, 3),
         mptcp_bytes=received[len(sinks) - 1],
         background_bytes=[flow.sent for flow in flows[:-1]],
+        **series,
     )
     return 0
 
