@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,6 +116,8 @@ def build(
     flags: list[str] | None = None,
     outputs: int = 1,
     unit: str | None = None,
+    beside: Sequence[Path] = (),
+    hosted: str | None = None,
 ) -> Program:
     """Compile a generated header with the driver.
 
@@ -134,6 +137,10 @@ def build(
     unit : str, optional
         C that includes ``model.h`` and defines ``model_answer`` and ``model_classify`` for the
         driver; :func:`plain_unit` by default.
+    beside : sequence of Path
+        Files that the unit includes besides.
+    hosted : str, optional
+        C that the unit needs and that may use libc; it counts for nothing in the program's sizes.
 
     Returns
     -------
@@ -147,15 +154,21 @@ def build(
     compiler = find_compiler()
     flags = kernel_flags() if flags is None else flags
     shutil.copy(header, work / "model.h")
+    for path in beside:
+        shutil.copy(path, work / path.name)
     source = work / "model.c"
     source.write_text(plain_unit(identifier, outputs) if unit is None else unit)
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     model, executable = work / "model.o", work / "model"
-    _compile([*compiler, *flags, *stack, "-c", str(source), "-o", str(model)], timeout_s)
-    hosted = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
-    driver = [*compiler, "-std=c99", "-O2", *hosted, str(RUNTIME / "driver.c"), str(model)]
-    _compile([*driver, "-o", str(executable)], timeout_s)
+    compile_c([*compiler, *flags, *stack, "-c", str(source), "-o", str(model)], timeout_s)
+    kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
+    linked = [str(RUNTIME / "driver.c"), str(model)]
+    if hosted is not None:
+        (work / "hosted.c").write_text(hosted)
+        linked.append(str(work / "hosted.c"))
+    driver = [*compiler, "-std=c99", "-O2", *kept, *linked, "-o", str(executable)]
+    compile_c(driver, timeout_s)
     return Program(
         executable,
         version.splitlines()[0],
@@ -181,7 +194,8 @@ def plain_unit(identifier: str, outputs: int) -> str:
     )
 
 
-def _compile(command: list[str], timeout_s: float) -> None:
+def compile_c(command: list[str], timeout_s: float) -> None:
+    """Run a compiler, or CannotRun with its first error."""
     done = run_command(command, timeout_s)
     if done.returncode:
         said = done.stderr.decode(errors="replace").splitlines()

@@ -10,6 +10,7 @@ from export.harness import CannotRun, build
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
+from export.sanitize import sanitized
 from export.source import Source
 from export.vectors import Vectors, timing_rows
 
@@ -42,7 +43,9 @@ def check(
     if bundle.form is None or vectors is None:
         raise CannotRun("the bundle has no form to compare with")
     (header,) = bundle.files("c")
-    program = build(header, bundle.identifier, work, params.timeout_s, outputs=bundle.form.outputs)
+    outputs = bundle.form.outputs
+    made = (header, bundle.identifier, work, params.timeout_s)
+    program = build(*made, outputs=outputs)
     answers = program.run(vectors.x, params.timeout_s)
     return {
         **compared(bundle.form, vectors.x, answers, vectors.counts),
@@ -53,4 +56,5 @@ def check(
         ),
         "object_bytes": program.object_bytes,
         "stack_bytes": program.stack_bytes,
+        "sanitized": sanitized(*made, vectors.x, answers, outputs=outputs),
     }
