@@ -16,6 +16,9 @@ class Options(Strict):
     layout: Literal["if-else", "array"] = Field(
         "if-else", description="trees in C: if-else (fastest, readable) or array (smaller code)"
     )
+    bpf: Literal["if-else", "map", "both"] = Field(
+        "both", description="eBPF: if-else (code), map (replaceable at run time), both if possible"
+    )
 
 
 class VerifyParams(Strict):

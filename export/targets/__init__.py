@@ -21,6 +21,7 @@ from export.params import Options, VerifyParams
 from export.source import Source
 
 TARGETS: dict[str, str] = {
+    "bpf": "export.targets.bpf",
     "c": "export.targets.c",
     "json": "export.targets.json",
     "onnx": "export.targets.onnx",

@@ -1,0 +1,98 @@
+"""The node table: what ``<id>.nodes.bin`` holds and what a program's map holds.
+
+The file is little-endian: the header (:data:`HEADER`), ``trees`` roots (uint32, indices of nodes)
+and ``nodes`` nodes of 8 bytes in preorder, one tree after another. A node is ``value`` (int32) and
+``turn`` (uint32): an inner node compares ``x[turn % 1024] <= value``; where that holds the next
+node follows, else the one ``turn / 1024`` nodes on. ``turn`` is 0 in a leaf, whose score is
+``value``. The map holds ``cut, trees, nodes``, then roots and nodes, each padded with zeros to the
+capacity that the program was compiled for.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.errors import UserError
+from export.forms.forest import Forest
+from export.forms.nodes import MAX_DEPTH, Nodes
+from export.forms.tree import Tree
+from export.ir import MAX_FEATURES
+
+MAGIC = b"cczooNOD"
+VERSION = 1
+HEADER = struct.Struct("<8sIIII32sq")
+"""Magic, version, features, trees, nodes, schema hash (SHA-256), cut."""
+ROW = np.dtype([("value", "<i4"), ("turn", "<u4")])
+FURTHEST = (1 << 32) // MAX_FEATURES
+"""Nodes that a turn can pass over."""
+LEAST_NODES = 1024
+"""Capacity of a small model's map, so that a somewhat larger one can replace it."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a program's map has room for, powers of two, and the deepest walk."""
+
+    trees: int
+    nodes: int
+    depth: int = MAX_DEPTH
+
+
+def capacity(form: Tree | Forest) -> Capacity:
+    """Room for a model, its nodes rounded up to a power of two."""
+    nodes = sum(map(len, form.trees))
+    return Capacity(_power_of_two(len(form.trees)), max(LEAST_NODES, _power_of_two(nodes)))
+
+
+def nodes_file(form: Tree | Forest, schema_hash: str) -> bytes:
+    """The table as a file.
+
+    Parameters
+    ----------
+    form : Tree or Forest
+    schema_hash : str
+        Of its features, 64 hexadecimal digits.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    UserError
+        When a left subtree is too large for a turn.
+    """
+    rows = [_rows(nodes) for nodes in form.trees]
+    lengths = [len(r) for r in rows]
+    roots = np.cumsum([0, *lengths[:-1]]).astype("<u4")
+    head = HEADER.pack(
+        MAGIC,
+        VERSION,
+        len(form.features),
+        len(rows),
+        sum(lengths),
+        bytes.fromhex(schema_hash),
+        form.cut,
+    )
+    return head + roots.tobytes() + np.concatenate(rows).tobytes()
+
+
+def _rows(nodes: Nodes) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    feature, value, right = nodes.arrays
+    skip = right - np.arange(len(nodes))
+    if skip.max() >= FURTHEST:
+        raise UserError(
+            f"a left subtree has {skip.max()} nodes, {FURTHEST - 1} fit the BPF table: "
+            "train a smaller tree"
+        )
+    rows = np.zeros(len(nodes), dtype=ROW)
+    rows["value"] = value
+    rows["turn"] = np.where(feature < 0, 0, skip * MAX_FEATURES + feature)
+    return rows
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()
