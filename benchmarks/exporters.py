@@ -1,11 +1,13 @@
 """Our C beside m2cgen, emlearn, treelite/tl2cgen, ONNX Runtime and scikit-learn, on the same trees.
 
-All compiled peers get the same rows in their own native type, the same compiler and the same
-driver; rounds of all of them are interleaved and the shortest one counts, since the machines
-that this runs on are shared. Answers are compared with scikit-learn's on the same integers:
-random rows and, for every threshold, the rows just below, on and above it.
+All compiled peers get the same rows in their own native type, the same compiler with the same
+flags and the same driver, the model in a unit of its own; rounds of all of them are interleaved
+and the shortest one counts, since the machines that this runs on are shared. The rows fall into
+all leaves evenly and are more than a branch predictor can learn. Answers are compared with the
+source model's on integers: random rows and, for every threshold, rows just below, on and above it.
+Peers live in an environment of their own below .bench/, made on first use with uv.
 
-    python benchmarks/exporters.py --json
+    python benchmarks/exporters.py [--quick] [--json] [--out FILE]
 """
 
 from __future__ import annotations
@@ -13,185 +15,144 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+ROOT = Path(__file__).resolve().parents[1]
+PEERS = Path(__file__).parent / "peers"
+sys.path[:0] = [str(ROOT), str(PEERS)]
 
-from export.harness import find_compiler
-from export.lower import lower
-from export.params import Options
-from export.source import Source
-from export.targets import emit
-from export.vectors import make_vectors
-from features.spec import Feature
+import numpy as np  # noqa: E402
+import trees  # noqa: E402
 
-PEERS = ("m2cgen==0.10.0", "emlearn==0.23.2", "treelite==4.8.1", "tl2cgen==1.0.0")
-COLUMNS = 18
-SPECS = tuple(Feature(f"f{i}", "", -30000.0, 30000.0, 1, "benchmark", "") for i in range(COLUMNS))
-ROWS = 1 << 15
-MODELS = {"tree of depth 6": (1, 6), "tree of depth 10": (1, 10), "10 trees of depth 10": (10, 10)}
+from export.harness import find_compiler  # noqa: E402
+from export.params import Options  # noqa: E402
+from export.source import Source  # noqa: E402
+from export.targets import emit  # noqa: E402
 
-DRIVER = r"""
-#define _POSIX_C_SOURCE 200809L
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-WRAPPER
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e9 + t.tv_nsec;
+FLAGS = ["-std=gnu99", "-O2"]
+COMPILE_S = 45
+RANDOM_ROWS = 20_000
+TIMED_ROWS = 1 << 15
+ROUNDS = 6
+PLAIN = "#define SET(to, from) (to) = (from)\n"
+ANSWER = "#include <stdint.h>\n#include <string.h>\n"
+WRAPPERS: dict[str, tuple[str, str]] = {
+    "cczoo if-else": (
+        f"#define ROW int32_t\n{PLAIN}",
+        f'{ANSWER}#include "ours.h"\nint answer(int32_t *x) {{ return ours_classify(x); }}\n',
+    ),
+    "cczoo array": (
+        f"#define ROW int32_t\n{PLAIN}",
+        f'{ANSWER}#include "ours_array.h"\nint answer(int32_t *x) {{ return ours_classify(x); }}\n',
+    ),
+    "m2cgen": (
+        f"#define ROW double\n{PLAIN}",
+        f'{ANSWER}#include "m2cgen.h"\n'
+        "int answer(double *x) { double p[2]; score(x, p); return p[1] > p[0]; }\n",
+    ),
+    "emlearn": (
+        f"#define ROW DTYPE\n{PLAIN}",
+        f'{ANSWER}#include "emlearn.h"\n'
+        "int answer(DTYPE *x) { return model_predict(x, COLUMNS); }\n",
+    ),
+    "tl2cgen": (
+        '#include "tl2cgen/header.h"\n#define ROW union Entry\n'
+        "#define SET(to, from) (to).fvalue = (from)\n",
+        f'{ANSWER}#include "tl2cgen/header.h"\n'
+        "int answer(union Entry *x)\n"
+        "{ double p[2] = {0}; predict(x, 0, p); return p[1] > p[0]; }\n",
+    ),
 }
-int main(int argc, char **argv)
-{
-	long n = atol(argv[1]), timed = atol(argv[2]), rounds = atol(argv[3]);
-	int32_t *raw = malloc(n * COLUMNS * 4);
-	ROW *rows = malloc(n * COLUMNS * sizeof(ROW));
-	volatile long sink = 0;
-	double best = 1e300;
-	if (argc < 4 || fread(raw, 4 * COLUMNS, n, stdin) != (size_t)n)
-		return 2;
-	for (long i = 0; i < n * COLUMNS; i++)
-		SET(rows[i], raw[i]);
-	for (long i = 0; i < n; i++)
-		putchar('0' + answer(rows + i * COLUMNS));
-	for (long r = 0; r < rounds; r++) {
-		double start = now(), each;
-		long sum = 0;
-		for (long i = 0; i < timed; i++)
-			sum += answer(rows + i * COLUMNS);
-		sink += sum;
-		each = (now() - start) / timed;
-		if (each < best)
-			best = each;
-	}
-	fprintf(stderr, "%f", best);
-	return 0;
-}
-"""
-PLAIN = "#define SET(to, from) to = from\n"
-WRAPPERS = {
-    "cczoo if-else": '#define ROW int32_t\n#include "ours.h"\n' + PLAIN
-    + "int answer(const ROW *x) { return ours_classify(x); }\n",
-    "cczoo array": '#define ROW int32_t\n#include "ours_array.h"\n' + PLAIN
-    + "int answer(const ROW *x) { return ours_classify(x); }\n",
-    "m2cgen": '#define ROW double\n#include "m2cgen.h"\n' + PLAIN
-    + "int answer(ROW *x) { double p[2]; score(x, p); return p[1] > p[0]; }\n",
-    "emlearn": '#define ROW int16_t\n#include "emlearn.h"\n' + PLAIN
-    + "int answer(const ROW *x) { return model_predict(x, COLUMNS); }\n",
-    "tl2cgen": '#include "header.h"\n#define ROW union Entry\n'
-    "#define SET(to, from) to.fvalue = from\n"
-    "int answer(ROW *x) { double p[2] = {0}; predict(x, 0, p); return p[1] > p[0]; }\n",
-}  # fmt: skip
+"""Contestant -> (its row.h, its unit)."""
 
 
-def data(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Integers within 16 bits, as emlearn needs them, and a class that many features decide."""
-    rng = np.random.default_rng(seed)
-    x = np.clip(np.round(rng.normal(0, 8000, (n, COLUMNS))), -30000, 30000)
-    score = x[:, 0] + x[:, 1] * np.sin(x[:, 2] / 6000) + 0.5 * np.abs(x[:, 3]) - 0.3 * x[:, 4]
-    return x, (score + rng.normal(0, 3000, n) > 0).astype(int)
-
-
-def fitted(trees: int, depth: int) -> RandomForestClassifier:
-    """A forest; of one tree it is that tree, which treelite knows only in this form."""
-    x, y = data(6000, 1)
-    alone = trees == 1
-    forest = RandomForestClassifier(
-        trees, max_depth=depth, bootstrap=not alone, max_features=None if alone else "sqrt",
-        random_state=0,
-    )  # fmt: skip
-    return forest.fit(x, y)
-
-
-def generate(out: Path, trees: int, depth: int) -> None:
-    """Runs in a process that sees the peers: write their code, or why there is none."""
-    forest = fitted(trees, depth)
-    alone = forest.estimators_[0] if trees == 1 else forest
-    failures = {}
-
-    def m2cgen_code() -> None:
-        import m2cgen
-
-        (out / "m2cgen.h").write_text(m2cgen.export_to_c(alone))
-
-    def emlearn_code() -> None:
-        import emlearn
-
-        model = emlearn.convert(alone, method="inline", dtype="int16_t")
-        model.save(name="model", format="c", file=str(out / "emlearn.h"))
-
-    def tl2cgen_code() -> None:
-        import tl2cgen
-        import treelite
-
-        tl2cgen.generate_c_code(treelite.sklearn.import_model(forest), dirpath=str(out), params={})
-
-    for name, make in (
-        ("m2cgen", m2cgen_code),
-        ("emlearn", emlearn_code),
-        ("tl2cgen", tl2cgen_code),
-    ):
-        try:
-            make()
-        except Exception as error:
-            failures[name] = f"{type(error).__name__}: {str(error)[:150]}"
-    (out / "failures.json").write_text(json.dumps(failures))
-
-
-def install(target: Path) -> None:
-    """Peers into a folder of their own, which only the generating process sees."""
+def peers_python() -> Path | None:
+    """The peers' interpreter; None where there is no environment and none can be made."""
+    home = ROOT / ".bench" / "exporters"
+    python, stamp = home / "bin" / "python", home / "made-of"
+    wanted = (PEERS / "requirements.txt").read_text()
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return python
     uv = shutil.which("uv")
-    pip = [uv, "pip", "install", "--python", sys.executable] if uv else [
-        sys.executable, "-m", "pip", "install",
-    ]  # fmt: skip
-    subprocess.run([*pip, "-q", "--no-deps", "--target", str(target), *PEERS], check=True)
+    if uv is None:
+        print("uv isn't on the PATH, so there are no peers: ours alone", file=sys.stderr)
+        return None
+    try:
+        subprocess.run(
+            [uv, "venv", "-q", "--clear", "--python", sys.executable, str(home)], check=True
+        )
+        install = [uv, "pip", "install", "-q", "--python", str(python), "-r"]
+        subprocess.run([*install, str(PEERS / "requirements.txt")], check=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"peers can't be installed ({error}): ours alone", file=sys.stderr)
+        return None
+    stamp.write_text(wanted)
+    return python
 
 
-def compile_one(name: str, work: Path) -> tuple[Path | None, int, str]:
-    unit = work / f"{name.replace(' ', '_')}.c"
-    head = f"#include <stdint.h>\n#define COLUMNS {COLUMNS}\n"
-    parts = DRIVER.replace("WRAPPER", WRAPPERS[name])
-    unit.write_text(head + parts)
-    program = unit.with_suffix("")
-    extra = sorted(str(p) for p in work.glob("main*.c")) if name == "tl2cgen" else []
-    command = [
-        *find_compiler(),
-        "-O2",
-        "-w",
-        "-I",
-        str(work),
-        str(unit),
-        *extra,
-        "-lm",
-        "-o",
-        str(program),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return None, 0, done.stderr.splitlines()[0][:200]
-    size = subprocess.run(["size", str(program)], capture_output=True, text=True, check=True)
-    return program, sum(map(int, size.stdout.splitlines()[1].split()[:2])), ""
-
-
-def empty_program_bytes(work: Path) -> int:
-    """Size of the driver with a model that always says 0, taken off everyone's."""
-    WRAPPERS["nothing"] = (
-        "#define ROW int32_t\n" + PLAIN + "int answer(const ROW *x) { return 0; }\n"
+def generate(python: Path | None, case: trees.Case, work: Path) -> dict[str, str]:
+    """Write everyone's code; what a peer can't do, by its name."""
+    form = case.form
+    source = Source(
+        "ours", "1", "benchmark", form.kind, form.features, form.labels, 0.5, form, "", b"",
+        np.zeros((0, case.columns)), np.zeros(0),
+    )  # fmt: skip
+    for layout, file in (("if-else", "ours.h"), ("array", "ours_array.h")):
+        (work / file).write_bytes(emit("c", source, Options(layout=layout))["ours.h"])
+    if python is None:
+        return dict.fromkeys(("m2cgen", "emlearn", "tl2cgen"), "not installed")
+    given = {"trees": trees.plain(form), "columns": case.columns, "dtype": case.dtype}
+    command = [str(python), "-W", "ignore", str(PEERS / "generate.py"), str(work)]
+    subprocess.run(
+        command, input=json.dumps(given), text=True, check=True, capture_output=True
     )
-    _, size, _ = compile_one("nothing", work)
-    del WRAPPERS["nothing"]
-    return size
+    return json.loads((work / "failures.json").read_text())
 
 
-def once(program: Path, rows: np.ndarray, timed: int, rounds: int) -> tuple[np.ndarray, float]:
+def compile_one(name: str, case: trees.Case, work: Path) -> dict[str, Any]:
+    """``program`` and ``bytes`` of the model's objects, or ``error``."""
+    row, unit = WRAPPERS[name]
+    folder = work / f"build {name}".replace(" ", "_")
+    folder.mkdir()
+    head = f"#include <stdint.h>\n#define COLUMNS {case.columns}\n#define DTYPE {case.dtype}\n"
+    (folder / "row.h").write_text(head + row)
+    (folder / "model.c").write_text(head + unit)
+    own = sorted((work / "tl2cgen").glob("*.c")) if name == "tl2cgen" else []
+    compiler = [*find_compiler(), *FLAGS, "-w", f"-I{folder}", f"-I{work}"]
+    objects = []
+    begun = time.monotonic()
+    try:
+        for i, file in enumerate([folder / "model.c", *own]):
+            objects.append(str(folder / f"{i}.o"))
+            left = COMPILE_S - (time.monotonic() - begun)
+            subprocess.run(
+                [*compiler, "-c", str(file), "-o", objects[-1]],
+                check=True, capture_output=True, text=True, timeout=max(left, 0.1),
+            )  # fmt: skip
+        program = folder / "program"
+        driver = [*compiler, str(PEERS / "driver.c"), *objects, "-lm", "-o", str(program)]
+        subprocess.run(driver, check=True, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not compiled within {COMPILE_S} s"}
+    except subprocess.CalledProcessError as error:
+        lines = [line for line in error.stderr.splitlines() if "error" in line]
+        return {"error": (lines or [error.stderr])[0].split("error:")[-1].strip()[:120]}
+    sizes = subprocess.run(["size", "-A", *objects], check=True, capture_output=True, text=True)
+    sections = re.findall(r"^\.(?:text|rodata|data|bss)\S*\s+(\d+)", sizes.stdout, re.M)
+    compiled_s = round(time.monotonic() - begun, 1)
+    return {"program": program, "bytes": sum(map(int, sections)), "compiled_s": compiled_s}
+
+
+def ask(program: Path, rows: np.ndarray, timed: int, rounds: int) -> tuple[np.ndarray, float]:
+    """Answers on all rows, and nanoseconds per row of the shortest round over the first ones."""
     command = [str(program), str(len(rows)), str(timed), str(rounds)]
     done = subprocess.run(
         command, input=rows.astype(np.int32).tobytes(), capture_output=True, check=True
@@ -199,129 +160,127 @@ def once(program: Path, rows: np.ndarray, timed: int, rounds: int) -> tuple[np.n
     return np.frombuffer(done.stdout, dtype=np.uint8) - ord("0"), float(done.stderr)
 
 
-def python_ns(predict, rows: np.ndarray, calls: int = 60) -> float:
-    import time
+def judged(answers: np.ndarray, case: trees.Case) -> dict[str, int]:
+    """Disagreements with the source model."""
+    wrong = answers[TIMED_ROWS:] != case.meant[TIMED_ROWS:]
+    return {
+        "random_rows": RANDOM_ROWS,
+        "random_wrong": int(wrong[:RANDOM_ROWS].sum()),
+        "threshold_rows": int(len(wrong) - RANDOM_ROWS),
+        "threshold_wrong": int(wrong[RANDOM_ROWS:].sum()),
+    }
 
-    best = 1e300
-    for i in range(calls):
-        one = rows[i : i + 1]
-        start = time.perf_counter_ns()
-        predict(one)
-        best = min(best, time.perf_counter_ns() - start)
-    return float(best)
 
-
-def measure(trees: int, depth: int, peers: Path, repeats: int) -> dict[str, dict]:
-    forest = fitted(trees, depth)
-    alone = forest.estimators_[0] if trees == 1 else forest
-    form = lower(alone, SPECS)
-    typical = data(ROWS, 2)[0].astype(np.int64)
-    tried = make_vectors(form, typical[:2000], 0, 3).x
-    tried = tried[(np.abs(tried) <= 30000).all(axis=1)]
-    rows = np.concatenate([typical, tried])
-    meant = alone.predict(rows.astype(np.float64))
-    results: dict[str, dict] = {}
+def measure(case: trees.Case, python: Path | None, repeats: int) -> dict[str, dict[str, Any]]:
+    """Everyone's figures on one model."""
+    results: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as held:
         work = Path(held)
-        seen = os.pathsep.join([str(Path(__file__).parents[1]), str(peers)])
-        environment = {**os.environ, "PYTHONPATH": seen}
-        generating = [
-            sys.executable,
-            "-W",
-            "ignore",
-            __file__,
-            "--generate",
-            held,
-            str(trees),
-            str(depth),
-        ]
-        subprocess.run(generating, env=environment, check=True, stdout=subprocess.DEVNULL)
-        failures = json.loads((work / "failures.json").read_text())
-        source = Source(
-            "ours", "1", "benchmark", form.kind, SPECS, form.labels, 0.5, form, "", b"",
-            np.zeros((0, COLUMNS)), np.zeros(0),
-        )  # fmt: skip
-        for layout, file in (("if-else", "ours.h"), ("array", "ours_array.h")):
-            (work / file).write_bytes(emit("c", source, Options(layout=layout))["ours.h"])
-        base = empty_program_bytes(work)
+        failures = generate(python, case, work)
+        able = [name for name in WRAPPERS if name not in failures]
+        with ThreadPoolExecutor(2) as pool:
+            built = list(pool.map(lambda name: compile_one(name, case, work), able))
         programs = {}
         for name in WRAPPERS:
-            program, size, error = compile_one(name, work)
-            if program is None:
-                results[name] = {"error": failures.get(name, error)}
+            results[name] = {"error": failures[name]} if name in failures else {}
+        for name, made in zip(able, built, strict=True):
+            if "error" in made:
+                print(f"  {name}: {made['error']}", file=sys.stderr)
+                results[name] = made
                 continue
-            programs[name] = program
-            classes, _ = once(program, rows, 1, 0)
-            wrong = classes != meant
-            results[name] = {
-                "ns": 1e300,
-                "bytes": size - base,
-                "rows": len(rows),
-                "wrong": int(wrong.sum()),
-                "wrong_at_thresholds": int(wrong[ROWS + 2000 :].sum()),
-            }
+            programs[name] = made.pop("program")
+            answers, _ = ask(programs[name], case.rows, 1, 0)
+            results[name] = {"ns": 1e300, **made, **judged(answers, case)}
+        timed = case.rows[:TIMED_ROWS]
         for _ in range(repeats):
             for name, program in programs.items():
-                results[name]["ns"] = min(results[name]["ns"], once(program, typical, ROWS, 8)[1])
-    results["onnxruntime (Python)"] = onnx_result(alone, rows, meant)
-    floats = typical[:200].astype(np.float64)
-    results["scikit-learn (Python)"] = {
-        "ns": python_ns(alone.predict, floats), "rows": len(rows), "wrong": 0,
-    }  # fmt: skip
-    return results
+                best = ask(program, timed, TIMED_ROWS, ROUNDS)[1]
+                results[name]["ns"] = min(results[name]["ns"], best)
+    return {**results, **trees.in_python(case, lambda answers: judged(answers, case))}
 
 
-def onnx_result(model, rows: np.ndarray, meant: np.ndarray) -> dict:
-    import onnxruntime
-
-    from export.onnx_file import convert
-
-    content = convert(model, SPECS, "peer", ("NSB", "SB"))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-    def ask(x: np.ndarray) -> np.ndarray:
-        return session.run(None, {"features": x})[0]
-
-    floats = rows.astype(np.float32)
-    wrong = (ask(floats) > 0.5).astype(int) != meant
+def ratios(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What travels to other machines: time and size relative to our faster layout."""
+    ours = {n: r for n, r in results.items() if n.startswith("cczoo")}
+    best = min(ours, key=lambda n: ours[n]["ns"])
+    compiled = [n for n in WRAPPERS if n not in ours and "ns" in results[n]]
+    fastest = min(compiled, key=lambda n: results[n]["ns"], default=None)
     return {
-        "ns": python_ns(ask, floats, 400), "bytes": len(content), "rows": len(rows),
-        "wrong": int(wrong.sum()), "wrong_at_thresholds": int(wrong[ROWS + 2000 :].sum()),
-    }  # fmt: skip
+        "ours": best,
+        "fastest_peer": fastest,
+        "fastest_peer_time": results[fastest]["ns"] / ours[best]["ns"] if fastest else None,
+        "time": {n: r["ns"] / ours[best]["ns"] for n, r in results.items() if "ns" in r},
+        "bytes": {n: r["bytes"] / ours[best]["bytes"] for n, r in results.items() if "bytes" in r},
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Floats with three significant digits, so that a file differs only where results do."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the table."""
+    for title, model in report["models"].items():
+        print(f"\n{title}")
+        print(f"{'':26}{'ns':>10}{'times ours':>12}{'bytes':>9}{'wrong':>7}{'at thresholds':>15}")
+        for name, r in model["results"].items():
+            if "error" in r:
+                print(f"{name:26}{r['error']}")
+                continue
+            cells = f"{r['ns']:>10.1f}{model['ratios']['time'][name]:>12.2f}"
+            cells += f"{r.get('bytes', '–'):>9}{r['random_wrong']:>7}{r['threshold_wrong']:>15}"
+            print(f"{name:26}{cells}  of {r['random_rows']} and {r['threshold_rows']}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--repeats", type=int, default=12, help="interleaved rounds of each peer")
-    parser.add_argument("--generate", nargs=3, help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON alone on stdout")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, without the forest")
+    parser.add_argument("--only", help="models whose title contains this")
+    parser.add_argument("--out", type=Path, help="write the JSON here as well")
     args = parser.parse_args()
-    if args.generate:
-        generate(Path(args.generate[0]), int(args.generate[1]), int(args.generate[2]))
-        return 0
-    report = {"load_before": os.getloadavg()[0], "models": {}}
-    with tempfile.TemporaryDirectory() as held:
-        try:
-            install(Path(held))
-        except (subprocess.CalledProcessError, OSError) as error:
-            print(f"peers can't be installed ({error}): ours alone is measured", file=sys.stderr)
-        for title, (trees, depth) in MODELS.items():
-            report["models"][title] = measure(trees, depth, Path(held), args.repeats)
+    python = peers_python()
+    report: dict[str, Any] = {
+        "made_by": "make bench",
+        "flags": FLAGS,
+        "peers": (PEERS / "requirements.txt").read_text().split(),
+        "load_before": os.getloadavg()[0],
+        "models": {},
+    }
+    for case in trees.cases(args.quick, RANDOM_ROWS, TIMED_ROWS):
+        if args.only and args.only not in case.title:
+            continue
+        print(f"{case.title} ...", file=sys.stderr)
+        results = measure(case, python, 3 if args.quick else 12)
+        about = {"trees": len(case.form.trees), "nodes": sum(map(len, case.form.trees))}
+        report["models"][case.title] = {**about, "results": results, "ratios": ratios(results)}
     report["load_after"] = os.getloadavg()[0]
+    report = rounded(report)
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(report, indent=1) + "\n")
     if args.json:
-        print(json.dumps(report, indent=2))
-        return 0
-    for title, results in report["models"].items():
-        print(f"\n{title}\n{'':24}{'ns':>10}{'bytes':>9}{'wrong':>7}{'at thresholds':>15}  of rows")
-        for name, r in results.items():
-            if "error" in r:
-                print(f"{name:24}{r['error']}")
-                continue
-            cells = f"{r['ns']:>10.1f}{r.get('bytes', 0):>9}{r['wrong']:>7}"
-            print(f"{name:24}{cells}{r.get('wrong_at_thresholds', 0):>15}  {r['rows']}")
-    return 0
+        print(json.dumps(report, indent=1))
+    else:
+        show(report)
+    right = all(
+        not r["random_wrong"] and not r["threshold_wrong"]
+        for model in report["models"].values()
+        for name, r in model["results"].items()
+        if name.startswith("cczoo")
+    )
+    slower = [
+        title
+        for title, model in report["models"].items()
+        if (model["ratios"]["fastest_peer_time"] or 1.0) < 1.0
+    ]
+    for title in slower:
+        print(f"slower than {report['models'][title]['ratios']['fastest_peer']}: {title}",
+              file=sys.stderr)  # fmt: skip
+    return 0 if right and not slower else 1
 
 
 if __name__ == "__main__":
