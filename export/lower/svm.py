@@ -1,19 +1,27 @@
-"""SVC -> Linear where its kernel is linear."""
+"""SVC -> Linear or Rbf, as its kernel is."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from export.forms.linear import Linear
+from export.forms.rbf import Rbf
 from export.lower.linear import decision_cut, folded
 from export.lower.prepare import NotLowerable, Prepared
+from export.lower.rbf import gaussian
 
 
-def lower(prepared: Prepared) -> Linear:
-    """Lower a linear ``SVC``."""
+def lower(prepared: Prepared) -> Linear | Rbf:
+    """Lower a linear or Gaussian ``SVC``."""
     estimator = prepared.estimator
-    if estimator.kernel != "linear":
+    if estimator.kernel not in {"linear", "rbf"}:
         raise NotLowerable(f"SVC with kernel {estimator.kernel!r} has no integer form")
-    inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
+    if getattr(estimator, "probability", False) is True:
+        # Its probabilities come from a cross-validation of their own and may contradict predict().
+        raise NotLowerable("SVC(probability=True): use CalibratedClassifierCV(ensemble=False)")
+    cut = decision_cut(prepared)
     bias = float(np.ravel(estimator.intercept_)[0])
-    return folded(prepared, inputs, bias, decision_cut(prepared))
+    if estimator.kernel == "rbf":
+        return gaussian(prepared, bias, cut)
+    inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
+    return folded(prepared, inputs, bias, cut)
