@@ -28,6 +28,7 @@ FORMS: dict[str, str] = {
     "tree": "export.forms.tree",
     "forest": "export.forms.forest",
     "linear": "export.forms.linear",
+    "rbf": "export.forms.rbf",
 }
 """Kind -> module."""
 
