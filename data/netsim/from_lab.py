@@ -1,0 +1,108 @@
+"""The kernel lab's connections as simulator scenarios: the same stages, paths and traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from data.lab import rates
+from data.lab.scenario import Background, RateProcess, Stage
+from data.lab.scenario import Scenario as LabScenario
+from data.netsim.scenario import Flow, Link, Path_, Scenario
+
+WARMUP_S = 0.5
+"""Background traffic begins so much earlier than the MPTCP connection, as in the lab."""
+SEGMENT_BYTES, HEADER_BYTES = 1428, 72
+"""MPTCP's data sequence option takes 20 bytes of each segment."""
+WINDOW_BYTES = 33_554_432
+"""The lab's receive buffers, which limit nothing."""
+FLOW = "mptcp"
+
+
+def scenario_of(record: Mapping[str, Any]) -> Scenario:
+    """What a record of ``campaign.jsonl`` ran, for the simulator.
+
+    Parameters
+    ----------
+    record : mapping
+        ``scenario`` (of :class:`data.lab.scenario.Scenario`, as drawn for the run), ``seed``.
+
+    Returns
+    -------
+    Scenario
+        The MPTCP connection is the flow ``mptcp``, its first path the WiFi one; background
+        flows that pause are one finite flow per burst.
+    """
+    lab = LabScenario.model_validate(record["scenario"])
+    links = {name: _link(stage, lab.duration_s) for name, stage in lab.stages.items()}
+    links["none"] = Link()
+    rng = np.random.default_rng(int(record["seed"]))
+    flows = [
+        Flow(
+            name=FLOW,
+            cc=lab.cc,
+            start_s=WARMUP_S,
+            segment_bytes=SEGMENT_BYTES,
+            header_bytes=HEADER_BYTES,
+            window_bytes=WINDOW_BYTES,
+            paths=[_path(lab, "wifi", "wifi_back"), _path(lab, "lte", "lte_back")],
+        )
+    ]
+    for number, background in enumerate(lab.background):
+        flows += _background(lab, background, number, rng)
+    return Scenario(
+        title=f"{lab.dataset} {lab.case}",
+        source=str(record["id"]),
+        duration_s=WARMUP_S + lab.duration_s,
+        links=links,
+        flows=flows,
+    )
+
+
+def _link(stage: Stage, duration_s: float) -> Link:
+    given: dict[str, Any] = {
+        "delay_ms": stage.delay_ms,
+        "jitter_ms": stage.jitter_ms,
+        "loss": stage.loss,
+        "queue_packets": stage.queue_packets,
+        "queue_bytes": stage.limit_bytes,
+        "rate_mbps": stage.rate_mbps,
+        "trace": stage.trace,
+    }
+    if isinstance(stage.steps, RateProcess):
+        process = stage.steps
+        series = rates.series(process.kind, process.mean_mbps, duration_s + 5, process.seed)
+        given["steps"] = [(float(t), float(mbps)) for t, mbps in series]
+        given["period_s"] = duration_s + 5
+    elif stage.steps is not None:
+        given["trace"] = stage.steps
+    return Link(**given)
+
+
+def _path(lab: LabScenario, forward: str, back: str) -> Path_:
+    return Path_(forward=list(lab.paths[forward]) or ["none"], back=list(lab.paths[back]))
+
+
+def _background(
+    lab: LabScenario, flow: Background, number: int, rng: np.random.Generator
+) -> list[Flow]:
+    common: dict[str, Any] = {
+        "cc": flow.cc,
+        "rate_mbps": flow.rate_mbps,
+        "window_bytes": WINDOW_BYTES,
+        "measure": False,
+        "paths": [_path(lab, f"bg_{flow.over}", f"{flow.over}_back")],
+    }
+    if flow.on_s is None or flow.off_s is None:
+        return [Flow(name=f"background{number}", **common)]
+    bursts: list[Flow] = []
+    at_s = 0.0
+    end_s = WARMUP_S + lab.duration_s
+    while at_s < end_s:
+        stop_s = at_s + max(0.05, float(rng.exponential(flow.on_s)))
+        name = f"background{number}_{len(bursts)}"
+        bursts.append(Flow(name=name, start_s=at_s, stop_s=stop_s, **common))
+        at_s = stop_s + max(0.05, float(rng.exponential(flow.off_s)))
+    return bursts
