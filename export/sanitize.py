@@ -49,7 +49,7 @@ def sanitized(
     """
     inside = work / "sanitized"
     inside.mkdir()
-    missing = _no_sanitizers(inside, timeout_s)
+    missing = no_sanitizers(inside, timeout_s)
     if missing:
         return {"vectors": 0, "findings": 0, "why": missing}
     try:
@@ -62,7 +62,7 @@ def sanitized(
     return {"vectors": len(x), "findings": 0}
 
 
-def _no_sanitizers(work: Path, timeout_s: float) -> str:
+def no_sanitizers(work: Path, timeout_s: float) -> str:
     """Why the compiler's programs can't run under sanitizers; empty where they can."""
     source = work / "empty.c"
     source.write_text("int main(void) { return 0; }\n")

@@ -26,6 +26,7 @@ TARGETS: dict[str, str] = {
     "json": "export.targets.json",
     "onnx": "export.targets.onnx",
     "python": "export.targets.python",
+    "table": "export.targets.table",
 }
 """Name -> module."""
 

@@ -1,0 +1,54 @@
+"""Compiles a module's sources against kernel headers, where there are any."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from export.harness import CannotRun, run_command
+
+SOURCES = Path("/usr/src")
+MODULES = Path("/lib/modules")
+
+
+def headers() -> Path | None:
+    """Headers to compile against: the running kernel's, or else the newest installed; or None."""
+    running = MODULES / platform.release() / "build"
+    installed = sorted(MODULES.glob("*/build"), key=lambda p: p.stat().st_mtime, reverse=True)
+    packaged = sorted(SOURCES.glob("linux-headers-*"), reverse=True)
+    for directory in (running, *installed, *packaged):
+        # Debian's common half has a Makefile too, but no configuration.
+        if (directory / "Makefile").is_file() and (directory / ".config").is_file():
+            return directory.resolve()
+    return None
+
+
+def compile_module(work: Path, timeout_s: float) -> str:
+    """Compile the sources and Kbuild in a directory.
+
+    Parameters
+    ----------
+    work : Path
+        Objects are left there.
+    timeout_s : float
+
+    Returns
+    -------
+    str
+        ``compiled against VERSION``, or why it wasn't.
+    """
+    found = headers()
+    if found is None:
+        return "no kernel headers here: apt-get install linux-headers-amd64"
+    version = found.name.removeprefix("linux-headers-")
+    command = ["make", "-C", str(found), f"M={work.resolve()}", "modules"]
+    try:
+        done = run_command(command, timeout_s)
+    except CannotRun as error:
+        return f"not compiled against {version}: {error}"
+    said = (done.stderr + done.stdout).decode(errors="replace").splitlines()
+    if done.returncode or not list(work.glob("*.ko")):
+        errors = [line for line in said if "error" in line.lower()] or said
+        return f"not compiled against {version}: {errors[0] if errors else '?'}"
+    warnings = [line for line in said if "warning: " in line and str(work.name) in line]
+    return f"compiled against {version}" + (f", {len(warnings)} warnings" if warnings else "")

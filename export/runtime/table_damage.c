@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Damages a table file in many ways, all of which its reader must refuse: table_damage FILE
+ * FEATURES BYTES. Each byte inverted in turn and each truncation, or as many, evenly spread, as
+ * cost BYTES bytes of reading. On stdout: bytes inverted, truncations, how many were accepted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cczoo_table.h"
+
+static int accepts(const uint8_t *content, size_t size, uint32_t features)
+{
+	/* A copy of just this size, so that a sanitizer sees a read behind its end. */
+	uint8_t *copy = malloc(size + !size);
+	struct cczoo_table table;
+	int error;
+
+	memcpy(copy, content, size);
+	error = cczoo_table_load(&table, copy, size, features, NULL);
+	free(copy);
+	return !error;
+}
+
+int main(int argc, char **argv)
+{
+	size_t most = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	uint32_t features = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	FILE *stream = argc > 3 ? fopen(argv[1], "rb") : NULL;
+	size_t size, tries, step, inverted = 0, cut = 0, accepted = 0;
+	uint8_t *file;
+
+	if (!stream || fseek(stream, 0, SEEK_END) || !(size = ftell(stream)) ||
+	    fseek(stream, 0, SEEK_SET) || !(file = malloc(size)) ||
+	    fread(file, 1, size, stream) != size || !accepts(file, size, features)) {
+		fprintf(stderr, "usage: table_damage FILE FEATURES BYTES, with a FILE that loads\n");
+		return 2;
+	}
+	tries = most / size + 1;
+	step = tries < size ? size / tries : 1;
+	for (size_t at = 0; at < size; at += step, inverted++) {
+		file[at] ^= 0xff;
+		accepted += accepts(file, size, features);
+		file[at] ^= 0xff;
+	}
+	for (size_t end = 0; end < size; end += step, cut++)
+		accepted += accepts(file, end, features);
+	printf("%zu %zu %zu\n", inverted, cut, accepted);
+	free(file);
+	fclose(stream);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES and
+ * SCHEMA_HASH are what the file must have been made for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cczoo_table.h"
+
+extern struct cczoo_table loaded;
+
+static uint8_t *file;
+
+__attribute__((constructor)) static void load(void)
+{
+	static const uint8_t schema_hash[] = { SCHEMA_HASH };
+	FILE *stream = fopen(TABLE_FILE, "rb");
+	long size = -1;
+	int error;
+
+	if (stream && !fseek(stream, 0, SEEK_END))
+		size = ftell(stream);
+	if (size > 0)
+		file = malloc(size);
+	if (!file || fseek(stream, 0, SEEK_SET) || fread(file, 1, size, stream) != (size_t)size) {
+		fprintf(stderr, "%s: can't be read\n", TABLE_FILE);
+		exit(2);
+	}
+	fclose(stream);
+	error = cczoo_table_load(&loaded, file, size, FEATURES, schema_hash);
+	if (error) {
+		fprintf(stderr, "%s: %s\n", TABLE_FILE, cczoo_table_text(error));
+		exit(2);
+	}
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+	free(file);
+}

@@ -1,0 +1,195 @@
+"""The table file (``.cct``): a form as bytes that a kernel module can check and walk.
+
+Format: docs/table-format.md. The C reader is ``export/runtime/cczoo_table.c``; both refuse the same
+files, but for what only this one can know: the model's hash.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from data.errors import UserError
+from export.document import model_hash
+from export.forms import form_module
+from export.forms.forest import Forest
+from export.forms.linear import Linear
+from export.forms.nodes import MAX_NODES, Nodes
+from export.forms.tree import Tree
+from export.ir import MAX_FEATURES, Form
+from export.reading import Malformed
+from features.spec import Feature, schema_hash
+
+MAGIC = b"CCZT"
+VERSION = 1
+KINDS = {"tree": 1, "forest": 2, "linear": 3}
+"""Kind of a form -> its byte in a file."""
+
+HEAD = struct.Struct("<4sHBBIIq32s32sIIq")
+"""magic, version, kind, classes, size, features, cut, schema, model, parts, items, bias."""
+ROOT = struct.Struct("<I")
+NODE = struct.Struct("<iI")
+WEIGHT = struct.Struct("<i")
+CHECKSUM = struct.Struct("<I")
+RIGHT_BITS = 20
+"""A node's link: the right child below, the feature above; 0 in a leaf."""
+if MAX_NODES > 1 << RIGHT_BITS or MAX_FEATURES > 1 << (32 - RIGHT_BITS):
+    raise ValueError("a link can't hold every node and feature that a form may have")
+
+
+def write(form: Form) -> bytes:
+    """A form as a table file.
+
+    Raises
+    ------
+    UserError
+        When the form is of a kind that the file can't carry.
+    """
+    if form.kind not in KINDS:
+        raise UserError(f"a table file can't carry a {form.kind}: choose another target")
+    if isinstance(form, Linear):
+        parts, items, bias = form.shift, len(form.weights), form.bias
+        body = b"".join(map(WEIGHT.pack, form.weights))
+    else:
+        trees = _trees(form)
+        parts, items, bias = len(trees), sum(map(len, trees)), 0
+        body = _tree_body(trees)
+    head = HEAD.pack(
+        MAGIC,
+        VERSION,
+        KINDS[form.kind],
+        len(form.labels),
+        HEAD.size + len(body) + CHECKSUM.size,
+        len(form.features),
+        form.cut,
+        bytes.fromhex(schema_hash(form.features)),
+        bytes.fromhex(model_hash(form)),
+        parts,
+        items,
+        bias,
+    )
+    return head + body + CHECKSUM.pack(crc32c(head + body))
+
+
+def read(
+    content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...], where: str
+) -> Form:
+    """A table file as the form that it was made from.
+
+    Parameters
+    ----------
+    content : bytes
+    features : tuple of Feature
+        What the file must have been made for; it holds their hash alone.
+    labels : tuple of str
+    where : str
+        Its name, for the message.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    UserError
+        When it isn't such a file, whole and of these features.
+    """
+    try:
+        return _form(content, features, labels)
+    except Malformed as error:
+        raise UserError(f"{where}: {error}: not a table file of this model, export it") from None
+
+
+def crc32c(content: bytes) -> int:
+    """CRC-32C (Castagnoli; polynomial 0x1EDC6F41, reflected, all ones before and after)."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+_CRC = tuple(map(_crc_of, range(256)))
+
+
+def _trees(form: Form) -> tuple[Nodes, ...]:
+    if not isinstance(form, Tree | Forest):
+        raise TypeError(f"{form.kind} has no trees")
+    return form.trees
+
+
+def _tree_body(trees: tuple[Nodes, ...]) -> bytes:
+    roots, nodes = [], []
+    start = 0
+    for tree in trees:
+        roots.append(ROOT.pack(start))
+        for feature, value, right in zip(tree.feature, tree.value, tree.right, strict=True):
+            link = 0 if feature < 0 else feature << RIGHT_BITS | start + right
+            nodes.append(NODE.pack(value, link))
+        start += len(tree)
+    return b"".join(roots + nodes)
+
+
+def _form(content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...]) -> Form:
+    if len(content) < HEAD.size + CHECKSUM.size:
+        raise Malformed("shorter than a table's head")
+    head = HEAD.unpack_from(content)
+    magic, version, kind, classes, size, columns, cut, schema, model, parts, items, bias = head
+    if magic != MAGIC or version != VERSION:
+        raise Malformed(f"{MAGIC.decode()} version {VERSION} was expected")
+    if size != len(content):
+        raise Malformed(f"{len(content)} bytes where its head says {size}")
+    if CHECKSUM.pack(crc32c(content[: -CHECKSUM.size])) != content[-CHECKSUM.size :]:
+        raise Malformed("its checksum is wrong")
+    kinds = {byte: name for name, byte in KINDS.items()}
+    if kind not in kinds:
+        raise Malformed(f"kind {kind} is unknown")
+    if classes != len(labels) or columns != len(features):
+        raise Malformed(f"made for {columns} features and {classes} classes")
+    if schema != bytes.fromhex(schema_hash(features)):
+        raise Malformed("made for other features (schema hash)")
+    body = content[HEAD.size : -CHECKSUM.size]
+    linear = kinds[kind] == "linear"
+    document = _linear(body, parts, items, bias) if linear else _nodes(body, parts, items, bias)
+    if kinds[kind] == "tree":
+        if parts != 1:
+            raise Malformed("a tree has one root")
+        document = {"nodes": document["trees"][0]}
+    form = form_module(kinds[kind]).parse(document, features, labels, cut)
+    if bytes.fromhex(model_hash(form)) != model:
+        raise Malformed("its content isn't the model that its head names (model hash)")
+    return form
+
+
+def _linear(body: bytes, shift: int, items: int, bias: int) -> dict[str, Any]:
+    if len(body) != items * WEIGHT.size:
+        raise Malformed("its counts don't fit its length")
+    return {"weights": [w for (w,) in WEIGHT.iter_unpack(body)], "bias": bias, "shift": shift}
+
+
+def _nodes(body: bytes, parts: int, items: int, bias: int) -> dict[str, Any]:
+    if len(body) != parts * ROOT.size + items * NODE.size or not parts or not items:
+        raise Malformed("its counts don't fit its length")
+    if bias:
+        raise Malformed("a tree's bias isn't 0")
+    split = parts * ROOT.size
+    roots = [root for (root,) in ROOT.iter_unpack(body[:split])]
+    nodes = list(NODE.iter_unpack(body[split:]))
+    ends = [*roots[1:], items]
+    if roots[0] or any(end <= start for start, end in zip(roots, ends, strict=True)):
+        raise Malformed("its roots aren't where its trees start")
+    mask = (1 << RIGHT_BITS) - 1
+    return {
+        "trees": [
+            [
+                [link >> RIGHT_BITS, value, (link & mask) - start] if link else [value]
+                for value, link in nodes[start:end]
+            ]
+            for start, end in zip(roots, ends, strict=True)
+        ]
+    }

@@ -1,0 +1,143 @@
+"""Table file that a kernel module reads, its C reader and the module around it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from export.certificate import compared
+from export.harness import (
+    RUNTIME,
+    SANITIZER_FLAGS,
+    CannotRun,
+    build,
+    compile_c,
+    find_compiler,
+    run_command,
+)
+from export.kernel_module import compile_module
+from export.manifest import Bundle
+from export.params import Options, VerifyParams
+from export.render import render
+from export.sanitize import no_sanitizers, sanitized
+from export.source import Source
+from export.table_file import KINDS, read, write
+from export.vectors import Vectors, timing_rows
+
+SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
+TAKES = frozenset(KINDS)
+READER = ("cczoo_table.h", "cczoo_table.c")
+DAMAGE_BYTES = 1 << 27
+"""Bytes that may be read while damaged files are tried; a second or so."""
+CC_NAME_BYTES = 15
+"""TCP_CA_NAME_MAX without its end."""
+
+_UNIT = """
+#include "model.h"
+#include "cczoo_table.c"
+struct cczoo_table loaded;
+int model_answer(const int32_t *f, int64_t *scores);
+int model_classify(const int32_t *f);
+int model_answer(const int32_t *f, int64_t *scores)
+{ scores[0] = cczoo_table_score(&loaded, f); return cczoo_table_classify(&loaded, f); }
+int model_classify(const int32_t *f) { return cczoo_table_classify(&loaded, f); }
+"""
+
+
+def emit(source: Source, options: Options) -> dict[str, str | bytes]:
+    """``<identifier>.cct``, its reader, and a module that is built by ``Kbuild``."""
+    form = source.form
+    if form is None:
+        raise ValueError("the table target needs a form")
+    name = source.identifier
+    module = render(
+        "kmod.c.j2",
+        source=source,
+        schema_rows=_rows(source.schema_hash),
+        cc_name=name if len(name) <= CC_NAME_BYTES else f"{name[:10]}_{source.model_hash[:4]}",
+    )
+    return {
+        f"{name}.cct": write(form),
+        **{file: (RUNTIME / file).read_text() for file in READER},
+        f"{name}_kmod.c": module,
+        f"{name}_kmod.h": render("kmod.h.j2", source=source, form=form),
+        "Kbuild": render("kmod_kbuild.j2", source=source),
+    }
+
+
+def check(
+    bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
+) -> dict[str, Any]:
+    """Read it back, run every vector through the C reader, damage it, compile the module."""
+    form = bundle.form
+    if form is None or vectors is None:
+        raise CannotRun("the bundle has no form to compare with")
+    files = {path.name: path for path in bundle.files("table")}
+    table = files[f"{bundle.identifier}.cct"]
+    if read(table.read_bytes(), form.features, form.labels, table.name) != form:
+        raise CannotRun(f"{table.name} isn't the bundle's model")
+    how: dict[str, Any] = {
+        "unit": _UNIT,
+        "beside": [files[name] for name in READER],
+        "hosted": _host(table, bundle),
+    }
+    made = (files[READER[0]], bundle.identifier, work, params.timeout_s)
+    program = build(*made, **how)
+    answers = program.run(vectors.x, params.timeout_s)
+    report = compared(form, vectors.x, answers, vectors.counts)
+    damaged = _damage(table, files, len(form.features), work, params.timeout_s)
+    report["mismatches"] += damaged["accepted"]
+    module = work / "kernel_module"
+    module.mkdir()
+    for path in files.values():
+        shutil.copy(path, module)
+    return {
+        **report,
+        "compiler": program.compiler,
+        "flags": program.flags,
+        "ns_per_decision": program.ns_per_decision(
+            timing_rows(form, params.seed), params.timeout_s
+        ),
+        "file_bytes": table.stat().st_size,
+        "object_bytes": program.object_bytes,
+        "stack_bytes": program.stack_bytes,
+        "sanitized": sanitized(*made, vectors.x, answers, **how),
+        "damaged": damaged,
+        "kernel_module": compile_module(module, params.timeout_s),
+    }
+
+
+def _host(table: Path, bundle: Bundle) -> str:
+    """C that loads the file before the driver starts."""
+    schema = ", ".join(_rows(bundle.manifest["schema_hash"]))
+    return (
+        f"#define TABLE_FILE {json.dumps(str(table.resolve()))}\n"
+        f"#define FEATURES {len(bundle.features)}\n"
+        f"#define SCHEMA_HASH {schema}\n" + (RUNTIME / "table_host.c").read_text()
+    )
+
+
+def _damage(
+    table: Path, files: dict[str, Path], features: int, work: Path, timeout_s: float
+) -> dict[str, int]:
+    """How many damaged copies of the file the C reader accepts, under sanitizers if possible."""
+    executable = work / "table_damage"
+    flags = ["-O1"] if no_sanitizers(work, timeout_s) else SANITIZER_FLAGS
+    sources = [str(files["cczoo_table.c"]), str(RUNTIME / "table_damage.c")]
+    include = f"-I{files['cczoo_table.h'].parent}"
+    compile_c([*find_compiler(), *flags, include, *sources, "-o", str(executable)], timeout_s)
+    done = run_command([str(executable), str(table), str(features), str(DAMAGE_BYTES)], timeout_s)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"damaged copies of {table.name}: {' '.join(said[:3])}")
+    return dict(
+        zip(("inverted", "truncated", "accepted"), map(int, done.stdout.split()), strict=True)
+    )
+
+
+def _rows(hexadecimal: str) -> list[str]:
+    """Bytes of a hash in C, eight a row."""
+    pairs = [f"0x{byte:02x}" for byte in bytes.fromhex(hexadecimal)]
+    return [", ".join(pairs[i : i + 8]) for i in range(0, len(pairs), 8)]
