@@ -111,9 +111,7 @@ def generate(python: Path | None, case: trees.Case, work: Path) -> dict[str, str
         return dict.fromkeys(("m2cgen", "emlearn", "tl2cgen"), "not installed")
     given = {"trees": trees.plain(form), "columns": case.columns, "dtype": case.dtype}
     command = [str(python), "-W", "ignore", str(PEERS / "generate.py"), str(work)]
-    subprocess.run(
-        command, input=json.dumps(given), text=True, check=True, capture_output=True
-    )
+    subprocess.run(command, input=json.dumps(given), text=True, check=True, capture_output=True)
     return json.loads((work / "failures.json").read_text())
 
 

@@ -13,6 +13,7 @@ from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
 from export.ir import Form
+from export.siblings import LANES, side_by_side
 from features.spec import Feature
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -29,7 +30,8 @@ def render(template: str, **values: Any) -> str:
         autoescape=False,
     )
     environment.filters |= {"c_comment": c_comment, "c_int": c_int, "c_name": c_name}
-    environment.globals |= {"lines": lines, "ranges": ranges, "node_type": node_type}
+    environment.globals |= {"lines": lines, "ranges": ranges}
+    environment.globals |= {"side_by_side": side_by_side, "lanes": LANES}
     return environment.get_template(template).render(**values)
 
 
@@ -89,11 +91,6 @@ def ranges(form: Form) -> list[dict[str, Any]]:
         {"spec": f, "low": int(a), "high": int(b)}
         for f, a, b in zip(form.features, low, high, strict=True)
     ]
-
-
-def node_type(form: Any) -> str:
-    """Smallest C type that holds every index of a node."""
-    return "uint16_t" if sum(map(len, form.trees)) < 1 << 16 else "uint32_t"
 
 
 def c_comment(text: str) -> str:

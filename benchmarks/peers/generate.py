@@ -1,6 +1,6 @@
 """Runs in the peers' environment: a model in numbers -> each peer's C, or why there is none.
 
-    python generate.py DIRECTORY < trees.json
+``python generate.py DIRECTORY < trees.json``
 """
 
 from __future__ import annotations
