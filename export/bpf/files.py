@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Literal
 
 from data.errors import UserError
-from export.bpf.nodes import capacity, nodes_file
+from export.bpf.nodes import VERSION, capacity, nodes_file
 from export.forms.forest import Forest
 from export.forms.tree import Tree
 from export.ir import Form
@@ -89,12 +89,19 @@ def sources(source: Source, asked: str) -> dict[str, str | bytes]:
         made[header_name(name, "if-else")] = text
     if "map" in chosen:
         assert isinstance(form, Tree | Forest)
-        room = capacity(form)
-        text = render("bpf_map.h.j2", **common, scoring="bpf_walk.j2", capacity=room)
-        made[header_name(name, "map")] = text
+        made[header_name(name, "map")] = render("bpf_map.h.j2", **common, scoring="bpf_walk.j2")
+        made[f"{name}_table.h"] = render("bpf_table.h.j2", **common, capacity=capacity(form))
+        schema = [", ".join(hex(b) for b in row) for row in _rows_of(source.schema_hash)]
+        made[f"{name}_load.c"] = render("bpf_load.c.j2", **common, schema=schema, version=VERSION)
         made[f"{name}.nodes.bin"] = nodes_file(form, source.schema_hash)
+    made[f"{name}_test.bpf.c"] = render("bpf_test.bpf.c.j2", **common)
     if form.labels == BOTTLENECK:
         made[f"{name}_cc.h"] = render("bpf_cc.h.j2", **common)
         made[f"{name}_cc.bpf.c"] = render("bpf_cc.bpf.c.j2", **common)
         made["lia.h"] = files("data.lab").joinpath("native/lia.h").read_text(encoding="utf-8")
     return made
+
+
+def _rows_of(digest: str) -> list[bytes]:
+    whole = bytes.fromhex(digest)
+    return [whole[i : i + 8] for i in range(0, len(whole), 8)]

@@ -11,7 +11,7 @@ capacity that the program was compiled for.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ HEADER = struct.Struct("<8sIIII32sq")
 ROW = np.dtype([("value", "<i4"), ("turn", "<u4")])
 FURTHEST = (1 << 32) // MAX_FEATURES
 """Nodes that a turn can pass over."""
+INT64_MIN = -(2**63)
 LEAST_NODES = 1024
 """Capacity of a small model's map, so that a somewhat larger one can replace it."""
 
@@ -96,3 +97,26 @@ def _rows(nodes: Nodes) -> np.ndarray[tuple[int], np.dtype[np.void]]:
 
 def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
+
+
+def mirrored(form: Tree | Forest) -> Tree | Forest:
+    """A model of the same shape whose every leaf and cut differ, to replace this one in a test.
+
+    A leaf ``v`` becomes ``~v``, which fits wherever ``v`` did, and so the sum over ``n`` trees
+    becomes ``-sum - n``.
+    """
+    trees = tuple(
+        Nodes(
+            nodes.feature,
+            tuple(
+                ~v if feature < 0 else v
+                for feature, v in zip(nodes.feature, nodes.value, strict=True)
+            ),
+            nodes.right,
+        )
+        for nodes in form.trees
+    )
+    cut = max(INT64_MIN, -form.cut - len(trees))
+    if isinstance(form, Tree):
+        return replace(form, nodes=trees[0], cut=cut)
+    return replace(form, trees=trees, cut=cut)

@@ -1,0 +1,106 @@
+"""Compiles the target's programs, and the C that loads and runs them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from export.harness import RUNTIME, CannotRun, find_compiler, run_command
+
+BTF = Path("/sys/kernel/btf/vmlinux")
+CLANGS = ("clang-14", "clang")
+PACKAGES: dict[str, str] = {
+    "bpftool": "bpftool",
+    "/usr/include/bpf/bpf_helpers.h": "libbpf-dev",
+}
+"""Command or header -> the Debian package that has it."""
+ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64", "riscv64": "riscv", "s390x": "s390"}
+"""Machine -> libbpf's name of it."""
+FLAGS = ["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"]
+HOST_FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror"]
+
+
+def why_not() -> str | None:
+    """Why BPF programs can't be built and run here, and what mends it; None where they can."""
+    packages = [
+        package
+        for what, package in PACKAGES.items()
+        if not (Path(what).exists() if what.startswith("/") else shutil.which(what))
+    ]
+    if not any(map(shutil.which, CLANGS)):
+        packages.append(CLANGS[0])
+    if packages:
+        return f"to prove eBPF, install {' '.join(packages)} (apt-get install)"
+    if not BTF.exists():
+        return f"{BTF} is missing: boot a kernel built with CONFIG_DEBUG_INFO_BTF=y"
+    if platform.machine() not in ARCHITECTURES:
+        return f"no name of libbpf's is known for {platform.machine()}: verify on another machine"
+    if os.geteuid() != 0:
+        return "loading eBPF needs root: run it with sudo"
+    if run_command(["bpftool", "prog", "list"], 10).returncode:
+        return "the kernel refuses BPF: run as root outside a restricted container"
+    return None
+
+
+def clang() -> str:
+    """The compiler of BPF programs, which :func:`why_not` found to be there."""
+    return next(name for name in CLANGS if shutil.which(name))
+
+
+def version(command: str) -> str:
+    """A compiler's own version line."""
+    return run_command([command, "--version"], 10).stdout.decode(errors="replace").splitlines()[0]
+
+
+class Workshop:
+    """Builds what lies in a bundle, in a directory of its own.
+
+    Parameters
+    ----------
+    bundle : Path
+        Where the sources are.
+    work : Path
+        An existing directory for what is built.
+    timeout_s : float
+        For one compilation.
+
+    Raises
+    ------
+    CannotRun
+        When something is missing here (the message says what and how to get it).
+    """
+
+    def __init__(self, bundle: Path, work: Path, timeout_s: float) -> None:
+        if reason := why_not():
+            raise CannotRun(reason)
+        self.bundle, self.work, self.timeout_s = bundle, work, timeout_s
+        dumped = run_command(["bpftool", "btf", "dump", "file", str(BTF), "format", "c"], timeout_s)
+        if dumped.returncode:
+            raise CannotRun(f"bpftool can't read {BTF}: {dumped.stderr.decode(errors='replace')}")
+        (work / "vmlinux.h").write_bytes(dumped.stdout)
+
+    def program(self, source: str, built: str, defines: dict[str, str]) -> Path:
+        """A BPF object; CannotRun where clang refuses the source."""
+        machine = ARCHITECTURES[platform.machine()]
+        given = [f"-D{name}={value}" for name, value in defines.items()]
+        command = [clang(), *FLAGS, f"-D__TARGET_ARCH_{machine}", *given, f"-I{self.work}"]
+        return self._compile([*command, "-c", str(self.bundle / source)], built)
+
+    def host(self, source: Path, built: str) -> Path:
+        """A program of user space; CannotRun where the compiler refuses the source."""
+        return self._compile([*find_compiler(), *HOST_FLAGS, str(source)], built, ["-lbpf"])
+
+    def runtime(self, name: str) -> Path:
+        """One of the C programs of ``export/runtime``."""
+        return self.host(RUNTIME / f"{name}.c", name)
+
+    def _compile(self, command: list[str], built: str, libraries: list[str] | None = None) -> Path:
+        path = self.work / built
+        done = run_command([*command, "-o", str(path), *(libraries or [])], self.timeout_s)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").splitlines()
+            errors = [line for line in said if "error" in line] or said
+            raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
+        return path

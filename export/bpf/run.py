@@ -1,0 +1,115 @@
+"""Runs compiled models inside the kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from export.harness import CannotRun, run_command
+from export.ir import Ints, Verdicts
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a run gave.
+
+    Attributes
+    ----------
+    verdicts : list of Verdicts
+        Per table loaded, one where the program has no table.
+    figures : dict of str to int
+        ``verified_insns``, ``xlated_bytes``, ``jited_bytes``, ``stack_bytes``, ``decide_ns``,
+        ``baseline_ns``; with two tables ``swap_first``, ``swap_second``, ``swap_mixed``.
+    map_bytes : dict of str to int
+        Per map.
+    """
+
+    verdicts: list[Verdicts]
+    figures: dict[str, int]
+    map_bytes: dict[str, int]
+
+    @property
+    def ns_per_decision(self) -> int:
+        """Nanoseconds, the empty program's subtracted."""
+        return max(0, self.figures["decide_ns"] - self.figures["baseline_ns"])
+
+
+def run(
+    runner: Path,
+    program: Path,
+    x: Ints,
+    timed: Ints,
+    timeout_s: float,
+    table: Sequence[str | Path] = (),
+) -> Answers:
+    """Answer observations in the kernel and time the program.
+
+    Parameters
+    ----------
+    runner : Path
+        ``export/runtime/bpf_run.c``, compiled.
+    program : Path
+        The test program, compiled.
+    x, timed : int64 arrays [n, d] and [m, d]
+        Observations to answer and to time.
+    timeout_s : float
+    table : sequence
+        The loader, the name of the outer map, the table's file and perhaps another's.
+
+    Raises
+    ------
+    CannotRun
+        With the reason, the verifier's too.
+    """
+    command = [str(runner), str(program), str(len(x)), str(len(timed)), *map(str, table)]
+    rows = np.concatenate([x, timed]).astype(np.int32).tobytes()
+    done = run_command(command, timeout_s, rows)
+    said = done.stderr.decode(errors="replace")
+    if done.returncode:
+        raise CannotRun(f"the kernel didn't run it: {_reason(said)}")
+    tables = max(1, len(table) - 2)
+    numbers = np.frombuffer(done.stdout, dtype=np.int64)
+    if len(numbers) != 2 * len(x) * tables:
+        raise CannotRun(f"the program gave {len(numbers) // 2} of {len(x) * tables} answers")
+    figures, maps = _report(said)
+    parts = numbers.reshape(tables, len(x), 2)
+    return Answers([Verdicts(part[:, 1], part[:, 0]) for part in parts], figures, maps)
+
+
+def register(runner: Path, program: Path, name: str, timeout_s: float) -> dict[str, int]:
+    """Register a congestion control under ``name`` and unregister it again.
+
+    Returns
+    -------
+    dict of str to int
+        Of its ``cong_avoid``: ``verified_insns``, ``xlated_bytes``, ``jited_bytes``,
+        ``stack_bytes``.
+
+    Raises
+    ------
+    CannotRun
+        With the reason, the verifier's too.
+    """
+    done = run_command([str(runner), str(program), name], timeout_s)
+    said = done.stderr.decode(errors="replace")
+    if done.returncode:
+        raise CannotRun(f"the kernel didn't take the congestion control: {_reason(said)}")
+    return _report(said)[0]
+
+
+def _report(said: str) -> tuple[dict[str, int], dict[str, int]]:
+    maps = {name: int(n) for name, n in re.findall(r"^map (\S+) (\d+)$", said, re.M)}
+    figures = {name: int(n) for name, n in re.findall(r"^(\w+) (\d+)$", said, re.M)}
+    return figures, maps
+
+
+def _reason(said: str) -> str:
+    """The runner's own last word, and before it the verifier's."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.removeprefix("error ") for line in lines if line.startswith("error ")]
+    verifier = [line.removeprefix("verifier ") for line in lines if line.startswith("verifier ")]
+    return "; ".join([*errors[-1:], *verifier[-1:]]) or (lines[-1] if lines else "no reason given")
