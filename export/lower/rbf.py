@@ -10,6 +10,7 @@ import numpy as np
 from export.exp_table import ONE_BITS, exp2_table
 from export.fixed import INT32_MAX
 from export.forms.rbf import LIMIT, MAX_INPUTS, MAX_VECTORS, Input, Rbf
+from export.ir import Ints
 from export.lower.prepare import Floats, NotLowerable, Prepared
 
 MOST_PLACES = 23
@@ -61,13 +62,14 @@ def gaussian(prepared: Prepared, bias: float, cut: float) -> Rbf:
         )
     )
     points = np.floor((vectors - center) * unit + 0.5).astype(np.int64)
+    points, weights = _merged(points, weights)
     total = max(float(np.abs(weights).sum()), abs(bias), 1e-300)
     largest = max(float(np.abs(weights).max()), 1e-300)
     weight_shift = math.floor(
         min(math.log2(2.0 ** (61 - ONE_BITS) / total), math.log2((INT32_MAX - 1) / largest))
     )
     weight_shift = max(0, min(weight_shift, 62 - ONE_BITS))
-    kept, merged = _merged(points, np.floor(weights * 2.0**weight_shift + 0.5).astype(np.int64))
+    whole = np.floor(weights * 2.0**weight_shift + 0.5).astype(np.int64)
     shift = weight_shift + ONE_BITS
     bound = 2.0**62
     return Rbf(
@@ -77,8 +79,8 @@ def gaussian(prepared: Prepared, bias: float, cut: float) -> Rbf:
         inputs,
         places,
         exp2_table(TABLE_BITS),
-        tuple(tuple(map(int, row)) for row in kept),
-        tuple(map(int, merged)),
+        tuple(tuple(map(int, row)) for row in points),
+        tuple(map(int, whole)),
         math.floor(min(max(bias * 2.0**shift, -bound), bound) + 0.5),
         shift,
     )
@@ -97,17 +99,12 @@ def _input(column: int, slope: float, offset: float) -> Input:
     )
 
 
-def _merged(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Equal vectors become one; those whose weights cancel go."""
+def _merged(points: Ints, weights: Floats) -> tuple[Ints, Floats]:
+    """Vectors that are equal as integers become one."""
     distinct, where = np.unique(points, axis=0, return_inverse=True)
-    summed = np.zeros(len(distinct), dtype=np.int64)
+    summed = np.zeros(len(distinct))
     np.add.at(summed, np.ravel(where), weights)
-    keep = (summed != 0) & (np.abs(summed) < INT32_MAX)
-    if (np.abs(summed) >= INT32_MAX).any():
-        return points, weights
-    if not keep.any():
-        keep[0] = True
-    return distinct[keep], summed[keep]
+    return distinct, summed
 
 
 def _dense(matrix: Any) -> Floats:
