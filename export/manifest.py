@@ -16,9 +16,10 @@ from export.certificate import CERTIFICATE
 from export.document import canonical, dumps, loads, model_hash, parse_json
 from export.fixed import limits, to_integers
 from export.ir import Form
+from export.onnx_run import decided
 from export.params import Options
 from export.source import Source
-from export.targets import emit
+from export.targets import emit, stated
 from features.spec import Feature, schema_hash
 
 FORMAT = "cczoo-bundle"
@@ -101,7 +102,7 @@ def bundle_files(
     for name in dict.fromkeys(targets):
         made = emit(name, source, options)
         files |= made
-        listed[name] = {"files": sorted(made)}
+        listed[name] = {"files": sorted(made), **stated(name, source, options, made)}
         if name == "c":
             listed[name]["layout"] = options.layout
     manifest = {
@@ -204,8 +205,8 @@ def _vectors(source: Source) -> list[dict[str, Any]]:
         item: dict[str, Any] = {
             "values": [float(v) for v in row],
             "features": [int(k) for k in integers[i]],
-            "probability": float(probability[i]),
-            "class": int(probability[i] > source.threshold),
+            "probability": probability[i].tolist(),
+            "class": int(decided(probability[i : i + 1], source.threshold)[0]),
         }
         if answers is not None:
             item |= {"class": int(answers.classes[i]), "score": answers.scores[i].tolist()}

@@ -14,10 +14,18 @@ class Options(Strict):
     """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
 
     layout: Literal["if-else", "array"] = Field(
-        "if-else", description="trees in C: if-else (fastest, readable) or array (smaller code)"
+        "if-else", description="trees in C: if-else (fastest for a tree) or array (for a forest)"
     )
     bpf: Literal["if-else", "map", "both"] = Field(
         "both", description="eBPF: if-else (code), map (replaceable at run time), both if possible"
+    )
+    entries: int = Field(4097, description="lut: entries of a function's table")
+    q: int = Field(12, description="lut: fractional bits of a function's values")
+    input_q: int | None = Field(None, description="lut: fractional bits of its input (as q)")
+    interpolate: bool = Field(True, description="lut: a line between entries, else the nearest")
+    cells: int = Field(4096, description="lut: cells of a tabulated policy, at most")
+    grid: Literal["fit", "quantile", "even"] = Field(
+        "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
     )
 
 

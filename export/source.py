@@ -37,7 +37,8 @@ class Source:
     onnx : bytes
         The float model; empty where there is none.
     values, probability : float arrays [n, d] and [n]
-        Observations with the trained model's answers.
+        Observations with the trained model's answers: probabilities of ``labels[1]``, or
+        [n, labels] scores of a policy. A model with a state sees the rows as one sequence.
     scaling : dict
         Accuracy lost to integers, as measured in training.
     """
@@ -47,7 +48,7 @@ class Source:
     family: str
     kind: str
     features: tuple[Feature, ...]
-    labels: tuple[str, str]
+    labels: tuple[str, ...]
     threshold: float
     form: Form | None
     no_form: str

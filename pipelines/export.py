@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from export.manifest import MANIFEST, bundle_files
     from export.params import Options
     from models.sbd.store import replace_directory
-    from pipelines.zoo import open_model, source_of
+    from pipelines.sources import open_source
 
     if args.list:
         return _list(args)
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         if not given:
             raise UserError(f"{flag} is missing; {EXAMPLE}")
     options = Options.parse({"layout": args.layout} | _settings(args.set), "options")
-    source = source_of(open_model(args.model))
+    source = open_source(args.model, options)
     if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
         raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
     chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]

@@ -28,9 +28,14 @@ FORMS: dict[str, str] = {
     "tree": "export.forms.tree",
     "forest": "export.forms.forest",
     "linear": "export.forms.linear",
+    "lut": "export.forms.table",
+    "grid": "export.forms.grid",
     "rbf": "export.forms.rbf",
 }
 """Kind -> module."""
+
+STATEFUL = frozenset({"gru", "lstm"})
+"""Kinds whose ``evaluate`` takes the rows as one sequence from the zero state."""
 
 
 class FormModule(Protocol):

@@ -5,6 +5,7 @@ A target is a module with
 - ``SUMMARY``: one line for ``cczoo export --list``;
 - ``TAKES``: kinds of forms it can carry (``"float"``: models that exist as ONNX);
 - ``emit(source, options) -> {file name: text or bytes}``;
+- optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
 - ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
 """
@@ -24,6 +25,7 @@ TARGETS: dict[str, str] = {
     "bpf": "export.targets.bpf",
     "c": "export.targets.c",
     "json": "export.targets.json",
+    "lut": "export.targets.lut",
     "onnx": "export.targets.onnx",
     "python": "export.targets.python",
     "table": "export.targets.table",
@@ -80,3 +82,11 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
         )
     files = chosen.emit(source, options)
     return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}
+
+
+def stated(
+    name: str, source: Source, options: Options, files: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """What the manifest says of one target's files besides their names, such as measured losses."""
+    function = getattr(target(name), "stated", None)
+    return {} if function is None else dict(function(source, options, files))

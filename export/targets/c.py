@@ -21,6 +21,7 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("forest", "if-else"): "c_if_else.j2",
     ("forest", "array"): "c_array.j2",
     ("linear", ""): "c_linear.j2",
+    ("lut", ""): "c_lut.j2",
     ("rbf", ""): "c_rbf.j2",
 }
 """(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""

@@ -23,6 +23,7 @@ TEMPLATES: dict[str, str] = {
     "tree": "python_trees.j2",
     "forest": "python_trees.j2",
     "linear": "python_linear.j2",
+    "lut": "python_lut.j2",
     "rbf": "python_rbf.j2",
 }
 """Form's kind -> the template of its ``score``."""

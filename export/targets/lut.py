@@ -1,0 +1,100 @@
+"""Tables: a function of one feature, or any policy tabulated over a grid of its observations."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from export.compiled import checked_header
+from export.document import dumps, loads
+from export.fixed import to_values
+from export.forms import FORMS, STATEFUL
+from export.forms.grid import Grid
+from export.forms.table import Table
+from export.ir import Form, Ints
+from export.loss import Decide, disagreements, measured
+from export.lower.tabulate import observations, tabulate
+from export.manifest import FORM, Bundle
+from export.onnx_run import decided, predict
+from export.params import Options, VerifyParams
+from export.render import render
+from export.source import Source
+from export.tanh import stated_error
+from export.vectors import Vectors, make_vectors
+
+SUMMARY = "fixed-point table: a function (nuwa-tanh), or a policy over a grid (--set cells)"
+TEMPLATES = {"lut": "c_lut.j2", "grid": "c_grid.j2"}
+TAKES = frozenset(FORMS.keys() - STATEFUL | {"float"})
+SUFFIX = "-lut"
+FRESH_SEED = 1
+"""Not the one that tables are filled with."""
+
+
+def emit(source: Source, options: Options) -> dict[str, str]:
+    """A header; for a policy ``<identifier>_lut.h`` and its grid, ``<identifier>_lut.json``."""
+    if isinstance(source.form, Table):
+        return {f"{source.identifier}.h": _header(source, source.form)}
+    grid = tabulate(source, _policy(source), options.cells, options.grid)
+    table = dataclasses.replace(source, name=source.name + SUFFIX, form=grid)
+    name = table.identifier
+    return {f"{name}.h": _header(table, grid), f"{name}.json": dumps(grid)}
+
+
+def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """For the manifest: the error against tanh, or cells and disagreement with the policy."""
+    if isinstance(source.form, Table):
+        return {"entries": len(source.form.curve.entries), **stated_error(source.form.curve)}
+    (name,) = (name for name in files if name.endswith(".json"))
+    grid = cast(Grid, loads(files[name], name))
+    cells = {f.name: len(e) + 1 for f, e in zip(grid.features, grid.edges, strict=True)}
+    policy = _policy(source)
+    loss = measured(source, lambda x: grid.evaluate(x).classes, policy)
+    # The table was filled from the stored ones too; these it hasn't seen.
+    fresh = observations(source, np.random.default_rng(FRESH_SEED))[len(source.values) :]
+    loss["near_stored"] = disagreements(grid.evaluate(fresh).classes, policy(fresh))
+    return {"cells": cells, "disagreement": loss}
+
+
+def check(
+    bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
+) -> dict[str, Any]:
+    """Against the table's own meaning bit for bit; against what it approximates as measured."""
+    paths = {path.suffix: path for path in bundle.files("lut")}
+    path = paths.get(".json", bundle.directory / FORM)
+    form = loads(path.read_bytes(), path.name)
+    header = paths[".h"]
+    own = make_vectors(form, bundle.integers, params.random, params.seed)
+    report = checked_header(header, header.stem, form, own, params, work)
+    if isinstance(form, Table):
+        return report | stated_error(form.curve)
+    answers = _stored_answers(bundle)
+    found = disagreements(form.evaluate(bundle.integers).classes, answers)
+    said = bundle.manifest["targets"]["lut"]["disagreement"]
+    return report | {"disagreement": {**said, "stored_in_bundle": found}}
+
+
+def _header(source: Source, form: Form) -> str:
+    return render("c.h.j2", source=source, form=form, scoring=TEMPLATES[form.kind])
+
+
+def _policy(source: Source) -> Decide:
+    """The policy's classes: of its integer form where it has one, else of the float model."""
+    form = source.form
+    if form is not None:
+        return lambda x: form.evaluate(x).classes
+
+    def of_floats(x: Ints) -> Ints:
+        answers = predict(source.onnx, to_values(x, source.features), source.name)
+        return decided(answers, source.threshold)
+
+    return of_floats
+
+
+def _stored_answers(bundle: Bundle) -> Ints:
+    if bundle.form is not None:
+        return bundle.form.evaluate(bundle.integers).classes
+    return decided(bundle.probability, bundle.threshold)
