@@ -7,11 +7,20 @@ from typing import Any
 from data.netsim.jit import inlined, kernel
 
 
+@inlined
+def _later(a: Any, b: Any) -> int:
+    """1 if ``a`` comes after ``b``, else 0; of equal times, which are rare, by sequence.
+
+    The sign of a difference, for the order of two events is nothing a branch can foresee.
+    """
+    if a.t == b.t:
+        return int(a.seq > b.seq)
+    return int((b.t - a.t) >> 63 & 1)
+
+
 @kernel
-def push_at(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
-    """Add an event with a given place in the order."""
-    i = g.heap_n
-    g.heap_n = i + 1
+def _place(heap: Any, i: int, t: int, seq: int, kind: int, index: int) -> None:
+    """Put an event into the hole ``i``, or above it."""
     while i > 0:
         parent = (i - 1) >> 1
         p = heap[parent]
@@ -30,6 +39,13 @@ def push_at(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
     e.index = index
 
 
+@kernel
+def push_at(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
+    """Add an event with a given place in the order."""
+    g.heap_n += 1
+    _place(heap, g.heap_n - 1, t, seq, kind, index)
+
+
 @inlined
 def push(g: Any, heap: Any, t: int, kind: int, index: int) -> None:
     """Add an event after all others of the same time."""
@@ -39,25 +55,17 @@ def push(g: Any, heap: Any, t: int, kind: int, index: int) -> None:
 
 @kernel
 def pop(g: Any, heap: Any) -> None:
-    """Remove the first event."""
+    """Remove the first event: the hole sinks to a leaf, the last event rises from there."""
     n = g.heap_n - 1
     g.heap_n = n
     if n == 0:
         return
-    last = heap[n]
-    t = last.t
-    seq = last.seq
     i = 0
     child = 1
     while child < n:
-        c = heap[child]
         if child + 1 < n:
-            d = heap[child + 1]
-            if d.t < c.t or (d.t == c.t and d.seq < c.seq):
-                child += 1
-                c = d
-        if t < c.t or (t == c.t and seq < c.seq):
-            break
+            child += _later(heap[child], heap[child + 1])
+        c = heap[child]
         e = heap[i]
         e.t = c.t
         e.seq = c.seq
@@ -65,11 +73,8 @@ def pop(g: Any, heap: Any) -> None:
         e.index = c.index
         i = child
         child = 2 * i + 1
-    e = heap[i]
-    e.t = t
-    e.seq = seq
-    e.kind = last.kind
-    e.index = last.index
+    last = heap[n]
+    _place(heap, i, last.t, last.seq, last.kind, last.index)
 
 
 @inlined

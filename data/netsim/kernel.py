@@ -30,6 +30,7 @@ from data.netsim.state import (
     NEED_HEAP,
     NEED_LOG,
     NEED_PACKETS,
+    NEED_RING,
     SYN,
     SYNACK,
     UDP,
@@ -61,6 +62,10 @@ def advance(arrays: Any, until: int) -> int:
     log_room = len(S.log) - RESERVE
     heap_room = len(heap) - RESERVE
     while g.heap_n > 0:
+        if g.short_of_ring >= 0:
+            # What didn't fit is sent at the same time, once there is room.
+            push(g, heap, g.now, EV_PACE, g.short_of_ring)
+            return NEED_RING
         e = heap[0]
         if e.t > until:
             break

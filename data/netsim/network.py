@@ -71,6 +71,8 @@ class Network:
                 self._drain_log()
             elif status == st.NEED_PACKETS:
                 self._grow_packets()
+            elif status == st.NEED_RING:
+                self._grow_ring(int(self.state.g["short_of_ring"]))
             else:
                 self._replace(heap=_doubled(self.state.heap))
 
@@ -122,12 +124,13 @@ class Network:
                 if name not in CONTROLS:
                     raise unknown_name("congestion control", name, CONTROLS)
                 s = sub[at]
-                s["conn"], s["ring"], s["mask"] = index, ring, size - 1
+                first = min(size, st.FIRST_RING)
+                s["conn"], s["ring"], s["mask"], s["mask_max"] = index, ring, first - 1, size - 1
                 s["forward"] = self._route(path.forward, copy)
                 s["back"] = self._route(path.back, copy)
                 _fill_subflow(s, flow, name)
                 s["random"] = int(self._rng.integers(1 << 31))
-                ring += size
+                ring += first
                 at += 1
         src = np.zeros(len(scenario.sources), st.SOURCE)
         for index, source in enumerate(scenario.sources):
@@ -143,7 +146,8 @@ class Network:
             a["stop"] = -1 if source.stop_s is None else round(source.stop_s * 1e9)
             self.events.append((round(source.start_s * 1e9), st.EV_SOURCE, index))
         g = np.zeros(1, st.GLOBAL)
-        g[0]["free_head"] = -1
+        g[0]["free_head"] = g[0]["short_of_ring"] = -1
+        self._ring_end = ring
         self.state = st.State(
             g=g[0],
             heap=np.zeros(4 * RESERVE, st.HEAP),
@@ -272,6 +276,34 @@ class Network:
         g["free_head"] = len(old)
         g["free_n"] += count - len(old)
         self._replace(pkt=pkt)
+
+    def _grow_ring(self, si: int) -> None:
+        """Move a subflow's ring to the end of the arrays, at twice its length."""
+        state, s = self.state, self.state.sub[si]
+        old, old_mask, new = int(s["ring"]), int(s["mask"]), self._ring_end
+        mask = 2 * old_mask + 1
+        self._ring_end += mask + 1
+        while self._ring_end > len(self.state.tx):
+            self._replace(tx=_doubled(self.state.tx), rx=_doubled(self.state.rx),
+                          rxlog=_doubled(self.state.rxlog))  # fmt: skip
+        state = self.state
+        state.rx[new : new + mask + 1] = -1
+        out = np.arange(int(s["snd_una"]), int(s["snd_nxt"]))
+        source, target = old + (out & old_mask), new + (out & mask)
+        state.tx[target] = state.tx[source]
+        # The list of transmissions in order of sending goes by place.
+        place = np.full(old_mask + 2, -1, np.int64)
+        place[source - old] = target
+        for field in ("prev", "next"):
+            state.tx[field][target] = place[np.maximum(state.tx[field][source] - old, -1)]
+        for field in ("sent_head", "sent_tail"):
+            s[field] = place[max(int(s[field]) - old, -1)]
+        came = state.rx[source] == out
+        state.rx[target[came]] = out[came]
+        unseen = np.arange(int(s["seen"]), int(s["order"]))
+        state.rxlog[new + (unseen & mask)] = state.rxlog[old + (unseen & old_mask)]
+        s["ring"], s["mask"] = new, mask
+        state.g["short_of_ring"] = -1
 
     def _drain_log(self) -> None:
         g = self.state.g

@@ -51,7 +51,7 @@ def on_data(S: Any, p: int) -> None:
         s.quick -= 1
         at_once = True
     if at_once or s.pending >= s.ack_every:
-        acknowledge(S, s, p, delay)
+        acknowledge(S, s, p)
         return
     give_packet(g, S.pkt, p)
     if s.delack_at == FAR:
@@ -80,7 +80,7 @@ def _reassemble(S: Any, s: Any, data: int) -> None:
 
 
 @kernel
-def acknowledge(S: Any, s: Any, p: int, delay: int) -> None:
+def acknowledge(S: Any, s: Any, p: int) -> None:
     """Send an ACK of everything so far, in packet ``p``."""
     P = S.pkt[p]
     c = S.conn[s.conn]
@@ -92,8 +92,6 @@ def acknowledge(S: Any, s: Any, p: int, delay: int) -> None:
     P.sent = s.pending_t
     P.ce = -1
     P.dsn = c.data_rcv
-    P.window = c.data_rcv + c.window
-    P.delay = delay
     P.marks = s.pending_ce
     P.grant = s.rx_window
     s.pending = 0
@@ -115,4 +113,4 @@ def on_delack(S: Any, si: int) -> None:
         return
     p = take_packet(S.g, S.pkt)
     S.pkt[p].owner = si
-    acknowledge(S, s, p, -1)
+    acknowledge(S, s, p)

@@ -34,6 +34,7 @@ from data.netsim.state import (
     F_RETRANS,
     F_SACKED,
     FAR,
+    HISTOGRAM_BINS,
     LOG_ACK,
     LOG_CWND,
     LOG_RETRANSMIT,
@@ -152,7 +153,7 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
     X.delivered = s.delivered
     X.delivered_t = s.delivered_t
     X.first_tx = s.first_tx
-    X.app_limited = s.app_limited
+    X.app_limited = 1 if s.app_limited != 0 else 0
     X.next = -1
     X.prev = s.sent_tail
     if s.sent_tail >= 0:
@@ -240,7 +241,7 @@ def push_data(S: Any, ci: int) -> None:
         s = S.sub[si]
         burst = 1 if s.pacing == 0 else s.pace_burst
         out = 0
-        while out < burst and in_flight(s) < s.cwnd:
+        while out < burst and in_flight(s) < s.cwnd and not _ring_full(S.g, si, s):
             data = _next_data(S, c, s)
             if data < 0:
                 break
@@ -270,7 +271,7 @@ def _choose(S: Any, c: Any) -> int:
             or (c.sub_n > 1 and (s.ca_state == LOSS or (s.stale != 0 and _any_fresh(S, c))))
             or in_flight(s) >= s.cwnd
             or s.to_retx > 0
-            or s.snd_nxt - s.snd_una > s.mask
+            or _ring_full(S.g, si, s)
             or not _has_data(S, c, s)
         ):
             continue
@@ -282,6 +283,16 @@ def _choose(S: Any, c: Any) -> int:
     if c.scheduler == ROUND_ROBIN and best >= 0:
         c.next_sub = (best - c.sub0 + 1) % c.sub_n
     return best
+
+
+@kernel
+def _ring_full(g: Any, si: int, s: Any) -> bool:
+    """Whether the ring has no place for a new segment; asks for a larger one where it may grow."""
+    if s.snd_nxt - s.snd_una <= s.mask:
+        return False
+    if s.mask < s.mask_max:
+        g.short_of_ring = si
+    return True
 
 
 @kernel
@@ -305,8 +316,6 @@ def _has_data(S: Any, c: Any, s: Any) -> bool:
 @kernel
 def _next_data(S: Any, c: Any, s: Any) -> int:
     """Data-level number of the next segment for a subflow, or -1 when there is none."""
-    if s.snd_nxt - s.snd_una > s.mask:
-        return -1
     if c.scheduler == REDUNDANT:
         data = max(s.redundant_nxt, c.data_una)
         if data >= min(c.data_end, c.edge):
@@ -410,10 +419,9 @@ def on_ack(S: Any, p: int) -> None:
     g = S.g
     now = g.now
     s.acks += 1
-    if P.window > c.edge:
-        c.edge = P.window
     if P.dsn > c.data_una:
         c.data_una = P.dsn
+        c.edge = P.dsn + c.window
     s.rx_window = P.grant
     before = s.delivered
     lost_before = s.lost
@@ -487,7 +495,7 @@ def _bin(rtt: int) -> int:
     shift = 0
     while (us >> shift) >= 64:
         shift += 1
-    return min(1023, 32 * (shift + 1) + ((us >> shift) & 31))
+    return min(HISTOGRAM_BINS - 1, 32 * (shift + 1) + ((us >> shift) & 31))
 
 
 @kernel
@@ -589,7 +597,9 @@ def _probe(S: Any, si: int, s: Any) -> None:
     """Tail loss probe: new data if there is some, else the last segment once more."""
     c = S.conn[s.conn]
     s.tlp_t = S.g.now
-    data = _next_data(S, c, s)
+    data = -1
+    if not _ring_full(S.g, si, s):
+        data = _next_data(S, c, s)
     # While a probe is out, arm_rto() sets the plain timer.
     s.tlp_seq = s.snd_nxt if data >= 0 else s.snd_nxt - 1
     transmit(S, si, s, s.tlp_seq, data)

@@ -37,7 +37,7 @@ MINRTT, ROUND_ROBIN, REDUNDANT = range(3)
 SCHEDULERS = {"minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT}
 
 # Why the kernel came back before its time.
-DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP = range(4)
+DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP, NEED_RING = range(5)
 
 # Logged variables, in this order, by the names of data.schema.VARIABLES.
 LOG_VARIABLES = ("rtt_us", "ca_state", "ack", "snd_cwnd", "retransmit")
@@ -46,7 +46,10 @@ LOG_RTT, LOG_STATE, LOG_ACK, LOG_CWND, LOG_RETRANSMIT = range(5)
 BURST = 256
 """Segments one event may send on a connection; the rest follows at the same time."""
 
-HISTOGRAM_BINS = 1024
+FIRST_RING = 64
+"""Segments a subflow's ring begins with; it doubles when the window outgrows it."""
+
+HISTOGRAM_BINS = 1000
 """RTT histogram: 32 bins an octave of microseconds (relative width 3 %)."""
 
 
@@ -58,37 +61,39 @@ def record(**fields: str) -> Any:
 
 GLOBAL = record(
     now="i8", seq="i8", heap_n="i8", free_head="i8", free_n="i8", status="i8", log_n="i8",
-    log_on="i8", events="i8", packet_events="i8",
+    log_on="i8", events="i8", packet_events="i8", short_of_ring="i8",
 )  # fmt: skip
 
 HEAP = record(t="i8", seq="i8", kind="i8", index="i8")
 
 PACKET = record(
-    t="i8", seq="i8", start="i8", next="i8", route="i8", wire="i8", owner="i8", kind="i8",
-    n="i8", dsn="i8", order="i8", sent="i8", ce="i8", window="i8", delay="i8", marks="i8",
-    grant="i8",
+    t="i8", seq="i8", start="i8", n="i8", dsn="i8", sent="i8", order="i8", grant="i8",
+    wire="i8", next="i4", route="i4", owner="i4", kind="i4", ce="i4", marks="i4",
 )  # fmt: skip
 
 LINK = record(
-    # what it is
-    rate="i8", rate_off="i8", rate_n="i8", rate_period="i8", rate_mode="i8",
-    delay="i8", delay_off="i8", delay_n="i8", delay_period="i8", jitter="i8", reorder="i8",
-    limit_packets="i8", limit_bytes="i8", queue="i8", ecn="i8", mark_packets="i8",
-    loss_model="i8", loss_exit="i8", loss_good="f8", loss_bad="f8", to_bad="f8", to_good="f8",
-    # cursors of its series
-    rate_i="i8", rate_base="i8", delay_i="i8", delay_base="i8", opportunity_t="i8",
-    opportunity_left="i8",
+    # what every packet needs, first, so that it lies in few cache lines: what the link is
+    rate="i8", rate_mode="i8", delay="i8", delay_n="i8", jitter="i8", reorder="i8",
+    limit_packets="i8", limit_bytes="i8", queue="i8", mark_packets="i8", loss_model="i8",
+    loss_exit="i8",
     # what is on it: head .. tail in order of delivery; qhead the first that waits
     head="i8", tail="i8", qhead="i8", q_packets="i8", q_bytes="i8", flight="i8", free_at="i8",
-    last_t="i8", bad="i8", wait_head="i8", wait_tail="i8", busy="i8",
+    last_t="i8",
+    # counts
+    arrived="i8", delivered="i8", bytes_out="i8", wait_sum="i8", wait_max="i8", served="i8",
+    dropped="i8", lost="i8", marked="i8",
+    # series of rates and delays, and cursors in them
+    rate_off="i8", rate_n="i8", rate_period="i8", rate_i="i8", rate_base="i8",
+    delay_off="i8", delay_period="i8", delay_i="i8", delay_base="i8", opportunity_t="i8",
+    opportunity_left="i8",
+    # loss, ECN, CoDel's queue
+    loss_good="f8", loss_bad="f8", to_bad="f8", to_good="f8", bad="i8", ecn="i8",
+    wait_head="i8", wait_tail="i8", busy="i8",
     # AQM state
     agent_p="f8", min_th="f8", max_th="f8", max_p="f8", weight="f8", avg="f8", red_count="i8",
     idle_since="i8", gentle="i8", target="i8", interval="i8", drop_p="f8", old_delay="i8",
     next_update="i8", burst_left="i8", cd_first="i8", cd_next="i8", cd_count="i8",
     cd_last="i8", cd_dropping="i8",
-    # counts
-    arrived="i8", delivered="i8", dropped="i8", lost="i8", marked="i8", bytes_out="i8",
-    wait_sum="i8", wait_max="i8", served="i8",
 )  # fmt: skip
 
 SOURCE = record(
@@ -107,7 +112,7 @@ CONNECTION = record(
 _SUBFLOW_INTEGERS = """
     # identity
     conn cc own forward back wire payload ack_size
-    established ring mask ecn
+    established ring mask mask_max ecn
     # sequence space (segments)
     snd_una snd_nxt sacked_out lost_out retrans_out to_retx
     retx_hint fack redundant_nxt stale
@@ -145,9 +150,10 @@ SUBFLOW_FIELDS = {
 } | {"pacing_rate": "f8", "agent_k": "f8", "growth": "f8"}
 """Fields of a subflow's record; `pacing_rate` in bytes/s, `agent_k` Nuwa's k."""
 
+# A cache line each: with many flows these are most of what an event touches.
 SEGMENT = record(
-    sent="i8", dsn="i8", bits="i8", prev="i8", next="i8", seq="i8", delivered="i8",
-    delivered_t="i8", first_tx="i8", app_limited="i8",
+    sent="i8", dsn="i8", seq="i8", delivered="i8", delivered_t="i8", first_tx="i8",
+    bits="i4", app_limited="i4", prev="i4", next="i4",
 )  # fmt: skip
 
 LOG = record(t="i8", sub="i8", variable="i8", value="i8")
