@@ -18,7 +18,7 @@ PLAIN_REPORT_S = 15.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare doctor, clean, run and collect."""
+    """Declare doctor, clean, run, collect and live."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, text: str, example: str) -> argparse.ArgumentParser:
@@ -53,6 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--limit", type=int, help="at most this many runs now")
     many.add_argument("--time-budget-s", type=float, help="begin no run that ends later")
     many.add_argument("--first-slot", type=int, default=1, help="number of the first lab")
+    live = action(
+        "live",
+        "let an exported model switch a live connection's congestion control",
+        "cczoo lab live build/smartsbd-dt --scenario live-nsb,live-sb --out /tmp/live",
+    )
+    from pipelines import live as live_action
+
+    live_action.add_arguments(live)
     for sub in (one, many):
         sub.add_argument(
             "--probe", choices=("bpf", "ftrace"), help="default: bpf, or ftrace where it's missing"
@@ -129,6 +137,12 @@ def _collect(args: argparse.Namespace) -> int:
     return 0 if result["valid"] else 1
 
 
+def _live(args: argparse.Namespace) -> int:
+    from pipelines import live
+
+    return live.run(args)
+
+
 def _words(now: Progress) -> str:
     eta = "?" if now.eta_s is None else f"{now.eta_s / 60:.0f} min"
     return (
@@ -165,7 +179,7 @@ def _bar() -> tuple[Callable[[Progress], None], Callable[[], None]]:
     return show, bar.stop
 
 
-ACTIONS = {"doctor": _doctor, "clean": _clean, "run": _run, "collect": _collect}
+ACTIONS = {"doctor": _doctor, "clean": _clean, "run": _run, "collect": _collect, "live": _live}
 
 
 def main() -> int:

@@ -72,7 +72,7 @@ def _end(pids: list[int]) -> None:
 
 
 def clean(slot: int | None = None) -> dict[str, list[str]]:
-    """Remove labs' namespaces, processes, temporary files, trace instances; LIA if none is left.
+    """Remove labs' namespaces, processes, files and trace instances; their BPF if none is left.
 
     Nothing else of the machine was changed by the lab: congestion control is set per socket, other
     settings inside namespaces.
@@ -108,6 +108,7 @@ def clean(slot: int | None = None) -> dict[str, list[str]]:
         "folders": [str(folder) for folder in folders],
         "trace instances": traces,
     }
-    if not namespaces() and coupled.unregister():
-        removed["congestion controls"] = [coupled.NAME]
+    if not namespaces():
+        controls = (coupled.NAME, coupled.LIVE, coupled.EXPORTED)
+        removed["congestion controls"] = [name for name in controls if coupled.unregister(name)]
     return {kind: found for kind, found in removed.items() if found}

@@ -1,25 +1,29 @@
-"""Registration of the coupled LIA congestion control, once per machine, shared by all labs."""
+"""Registration of congestion controls in BPF: LIA, and an exported model's while it runs live."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import subprocess
 from pathlib import Path
 
 from data.errors import UserError
 
 NAME = "bpf_lia"
+LIVE = "cczoo_live"
+EXPORTED = "cczoo_sbd"
+"""As exported models name it, whose proof loads it; see `unregister`."""
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 LOCK = Path("/run/lock/cczoo-lia")
 
 
-def registered() -> bool:
-    """Whether the kernel offers LIA."""
-    return NAME in AVAILABLE.read_text(encoding="ascii").split()
+def registered(name: str = NAME) -> bool:
+    """Whether the kernel offers LIA, or another congestion control."""
+    return name in AVAILABLE.read_text(encoding="ascii").split()
 
 
-def ensure(program: Path) -> None:
-    """Register LIA from its compiled BPF object unless the kernel already has it.
+def ensure(program: Path, name: str = NAME) -> None:
+    """Register LIA, or another one, from its compiled BPF object unless the kernel has it.
 
     Raises
     ------
@@ -29,7 +33,7 @@ def ensure(program: Path) -> None:
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if registered():
+        if registered(name):
             return
         done = subprocess.run(
             ["bpftool", "struct_ops", "register", str(program)],
@@ -37,16 +41,20 @@ def ensure(program: Path) -> None:
             text=True,
             check=False,
         )
-        if done.returncode or not registered():
+        if done.returncode or not registered(name):
             reason = " ".join((done.stderr or done.stdout).split())[-300:]
-            raise UserError(f"cannot register {NAME}: {reason}; try: cczoo lab doctor")
+            raise UserError(f"cannot register {name}: {reason}; try: cczoo lab doctor")
 
 
-def unregister() -> bool:
-    """Take LIA out of the kernel; whether it was there and is gone now."""
-    if not registered():
+def unregister(name: str = NAME) -> bool:
+    """Take LIA, or another one, out of the kernel; whether it was there and is gone now."""
+    if not registered(name):
         return False
-    subprocess.run(
-        ["bpftool", "struct_ops", "unregister", "name", NAME], capture_output=True, check=False
+    done = subprocess.run(
+        ["bpftool", "-j", "struct_ops", "show"], capture_output=True, text=True, check=False
     )
-    return not registered()
+    for one in json.loads(done.stdout or "[]"):
+        if one["name"] == name:
+            command = ["bpftool", "struct_ops", "unregister", "id", str(one["id"])]
+            subprocess.run(command, capture_output=True, check=False)
+    return not registered(name)

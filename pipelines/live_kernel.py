@@ -1,0 +1,173 @@
+"""A model's congestion control in the running kernel: registered, counted, taken out again."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.lab import agent, build, coupled
+from export.manifest import Broken, Bundle, read_bundle
+
+LOCK = Path("/run/lock/cczoo-live")
+STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+
+
+@dataclass(frozen=True)
+class Controller:
+    """What runs while :func:`loaded` holds.
+
+    Attributes
+    ----------
+    name : str
+        Of the congestion control.
+    agent : Path
+        The program compiled for the model.
+    decisions : int
+        Id of the map between the two.
+    programs : dict of str to int
+        Operation (``cong_avoid`` ...) -> id of its BPF program.
+    """
+
+    name: str
+    agent: Path
+    decisions: int
+    programs: dict[str, int]
+
+
+def open_bundle(directory: Path) -> Bundle:
+    """Read a bundle that can run live.
+
+    Raises
+    ------
+    UserError
+        It was altered, or lacks the congestion control or the features in C.
+    """
+    try:
+        bundle = read_bundle(directory)
+    except Broken as error:
+        raise UserError(f"{directory}: {error}; export it again") from None
+    for part in (f"{bundle.identifier}_sbd.h", f"{bundle.identifier}_cc.bpf.c"):
+        if part not in bundle.manifest["files"]:
+            raise UserError(
+                f"{directory}: no {part}: export a model of the smartsbd family with -t c -t bpf"
+            )
+    return bundle
+
+
+@contextlib.contextmanager
+def loaded(bundle: Bundle, work: Path) -> Iterator[Controller]:
+    """Compile and register a bundle's congestion control; take it out at the end.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        See :func:`open_bundle`.
+    work : Path
+        Folder for the compiled files.
+
+    Yields
+    ------
+    Controller
+        Its map of decisions is empty.
+
+    Raises
+    ------
+    UserError
+        Another live run goes on, or the model doesn't compile or load.
+    """
+    build.build()
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError("another live run goes on on this machine; wait for its end") from None
+        coupled.unregister(coupled.LIVE)
+        program = work / "agent"
+        agent.compile_agent(bundle.directory, bundle.identifier, program)
+        coupled.ensure(_compile(bundle, work), coupled.LIVE)
+        try:
+            programs = operations(coupled.LIVE)
+            decisions = _map_of(programs["cong_avoid"], "decisions")
+            yield Controller(coupled.LIVE, program, decisions, programs)
+        finally:
+            coupled.unregister(coupled.LIVE)
+
+
+def _compile(bundle: Bundle, work: Path) -> Path:
+    source = bundle.directory / f"{bundle.identifier}_cc.bpf.c"
+    made = work / f"{coupled.LIVE}.bpf.o"
+    # Another name than the exported one: `cczoo verify` may load that meanwhile.
+    command = ["clang-14", "-O2", "-g", "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86"]
+    command += ["-Wall", f"-I{build.BUILD}", f"-I{bundle.directory}"]
+    command += [f"-Dcczoo_sbd={coupled.LIVE}", f'-DCC_NAME="{coupled.LIVE}"']
+    command += ["-c", str(source), "-o", str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        raise UserError(f"{source}: {(errors or ['?'])[0].strip()}; run: cczoo verify")
+    return made
+
+
+def _bpftool(*words: str) -> Any:
+    done = subprocess.run(["bpftool", "-j", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError(f"bpftool {' '.join(words)}: {done.stdout.strip()[-200:]}")
+    return json.loads(done.stdout)
+
+
+def operations(name: str) -> dict[str, int]:
+    """Programs of a registered BPF congestion control, by operation."""
+    found = {}
+    for item in _bpftool("struct_ops", "dump", "name", name):
+        for values in item.values():
+            for operation, text in (values.get("data") or {}).items():
+                program = re.search(r"/prog_id:(\d+)$", str(text))
+                if program:
+                    found[operation] = int(program[1])
+    return found
+
+
+def _map_of(program: int, name: str) -> int:
+    for number in _bpftool("prog", "show", "id", str(program))["map_ids"]:
+        if _bpftool("map", "show", "id", str(number)).get("name") == name:
+            return int(number)
+    raise UserError(f"the congestion control has no map {name!r}; export the model again")
+
+
+@contextlib.contextmanager
+def statistics() -> Iterator[None]:
+    """Have the kernel count and time BPF programs; its setting before comes back."""
+    before = STATISTICS.read_text(encoding="ascii")
+    STATISTICS.write_text("1", encoding="ascii")
+    try:
+        yield
+    finally:
+        STATISTICS.write_text(before, encoding="ascii")
+
+
+def counts(programs: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """Runs and nanoseconds of each operation, since its program was loaded."""
+    result = {}
+    for operation, number in programs.items():
+        shown = _bpftool("prog", "show", "id", str(number))
+        result[operation] = (int(shown.get("run_cnt", 0)), int(shown.get("run_time_ns", 0)))
+    return result
+
+
+def since(
+    before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]
+) -> dict[str, dict[str, int]]:
+    """Difference of two :func:`counts`."""
+    return {
+        operation: {"runs": runs - before[operation][0], "ns": ns - before[operation][1]}
+        for operation, (runs, ns) in after.items()
+    }
