@@ -173,8 +173,8 @@ def build(
         executable,
         version.splitlines()[0],
         flags,
-        _object_bytes(model, timeout_s),
-        _stack_bytes(work / "model.su"),
+        object_bytes(model, timeout_s),
+        stack_bytes(work / "model.su"),
         outputs,
     )
 
@@ -203,7 +203,8 @@ def compile_c(command: list[str], timeout_s: float) -> None:
         raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
 
 
-def _object_bytes(path: Path, timeout_s: float) -> int | None:
+def object_bytes(path: Path, timeout_s: float) -> int | None:
+    """Code and constants of an object file; None where ``size`` isn't there."""
     if not shutil.which("size"):
         return None
     done = run_command(["size", "-A", str(path)], timeout_s)
@@ -211,7 +212,8 @@ def _object_bytes(path: Path, timeout_s: float) -> int | None:
     return sum(map(int, sections))
 
 
-def _stack_bytes(path: Path) -> int | None:
+def stack_bytes(path: Path) -> int | None:
+    """Deepest frame in a compiler's ``.su`` file; None where it wrote none."""
     if not path.exists():
         return None
     return max((int(line.split("\t")[1]) for line in path.read_text().splitlines()), default=0)
