@@ -23,6 +23,8 @@ def test_every_key_is_read():
     ("text", "said"),
     [
         ("insn=3", "did you mean 'insns'?"),
+        ("bfp.ns=3", "did you mean 'bpf'?"),
+        ("bpf.insn=3", "did you mean 'insns'?"),
         ("ns", "KEY=NUMBER"),
         ("", "KEY=NUMBER"),
         ("ns=1,,bytes=2", "KEY=NUMBER"),
@@ -51,6 +53,19 @@ def test_each_target_is_held_to_the_limit():
     assert judged["problems"] == [
         "bpf: 80 nanoseconds per decision, 30 (60 %) above the budget of ns=50"
     ]
+
+
+def test_a_limit_for_one_target_leaves_the_others_alone():
+    assert parse_budget("c.ns=20,bpf.ns=80").judge([C, BPF])["met"]
+    judged = parse_budget("bpf.ns=70").judge([C, BPF, JSON])
+    assert [e["target"] for e in judged["exceeded"]] == ["bpf"]
+    assert parse_budget("json.ns=70").judge([C, BPF, JSON])["unmeasured"] == ["json.ns"]
+    assert parse_budget("table.ns=70").judge([C])["unmeasured"] == ["table.ns"]
+
+
+def test_a_program_and_its_map_are_counted_together():
+    judged = parse_budget("bytes=3000").judge([{**BPF, "map_bytes": 600}])
+    assert judged["exceeded"][0]["cost"] == 3100
 
 
 def test_a_target_without_the_figure_is_told_where_another_has_it():
