@@ -17,7 +17,11 @@ Way = Literal["if-else", "map"]
 
 OPS = "cczoo_sbd"
 """Name of the congestion control, 15 characters at most."""
-STRAIGHT: dict[str, str] = {"tree": "c_if_else.j2", "linear": "c_linear.j2"}
+STRAIGHT: dict[str, str] = {
+    "tree": "c_if_else.j2",
+    "linear": "c_linear.j2",
+    "rbf": "bpf_rbf.j2",
+}
 """Form's kind -> template of its scoring as code."""
 WALKED = frozenset({"tree", "forest"})
 """Kinds of forms that a map can hold."""

@@ -17,7 +17,6 @@
 
 #define LEAST_ROUNDS 5
 #define ENOUGH_NS 400000000ULL
-#define PASSES_BETWEEN_TABLES 200
 
 struct answer {
 	int64_t score, class;
@@ -102,6 +101,7 @@ static void run_loader(const char *loader, const char *table, uint32_t map_id)
 	snprintf(id, sizeof(id), "%u", map_id);
 	child = fork();
 	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 		execl(loader, loader, table, id, NULL);
 		_exit(127);
@@ -139,6 +139,7 @@ static void replace_while_running(const char *loader, const char *const tables[2
 {
 	struct answer *by_first = copy_of_answers(rows), *by_second;
 	size_t first = 0, second = 0, mixed = 0;
+	uint64_t begun;
 	pid_t child;
 
 	run_loader(loader, tables[1], map_id);
@@ -150,7 +151,11 @@ static void replace_while_running(const char *loader, const char *const tables[2
 		for (int turn = 0;; turn = !turn)
 			run_loader(loader, tables[turn], map_id);
 	}
-	for (int pass = 0; child > 0 && pass < PASSES_BETWEEN_TABLES; pass++) {
+	if (child < 0)
+		die("starting the loader", errno);
+	for (begun = now_ns(); now_ns() - begun < ENOUGH_NS || !first || !second;) {
+		if (waitpid(child, NULL, WNOHANG))
+			die("replacing tables", ECHILD);
 		answer_all(rows);
 		for (size_t i = 0; i < rows; i++) {
 			int is_first = !memcmp(&answers[i], &by_first[i], sizeof(*answers));
@@ -161,8 +166,6 @@ static void replace_while_running(const char *loader, const char *const tables[2
 			mixed += !is_first && !is_second;
 		}
 	}
-	if (child < 0)
-		die("starting the loader", errno);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	fprintf(stderr, "swap_first %zu\nswap_second %zu\nswap_mixed %zu\n", first, second, mixed);

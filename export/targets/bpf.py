@@ -99,7 +99,8 @@ def _check_way(
 
 
 def _figures(answers: Answers, name: str) -> dict[str, Any]:
-    model = [n for key, n in answers.map_bytes.items() if key.startswith(f"{name}_model")]
+    held = (f"{name}_model", f"{name}_models")
+    model = [n for key, n in answers.map_bytes.items() if key in held or key.endswith(".rodata")]
     return {
         **{key: answers.figures[key] for key in FIGURES},
         "ns_per_decision": answers.ns_per_decision,
