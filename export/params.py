@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from data.strict import Strict
+from features.params import SbdParams
 
 
 class Options(Strict):
@@ -26,6 +27,9 @@ class Options(Strict):
     cells: int = Field(4096, description="lut: cells of a tabulated policy, at most")
     grid: Literal["fit", "quantile", "even"] = Field(
         "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
+    )
+    sbd: SbdParams = Field(
+        SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from export.certificate import compared
+from export.companions import companion
 from export.harness import CannotRun, build
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
@@ -35,7 +37,15 @@ def emit(source: Source, options: Options) -> dict[str, str]:
         raise ValueError("the C target needs a form")
     scoring = TEMPLATES.get((form.kind, "")) or TEMPLATES[form.kind, options.layout]
     text = render("c.h.j2", source=source, form=form, scoring=scoring)
-    return {f"{source.identifier}.h": text}
+    beside = companion(source.family, source.features)
+    files = {} if beside is None else beside.emit(source, options)
+    return {f"{source.identifier}.h": text, **files}
+
+
+def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What the companion is made for, where there is one."""
+    beside = companion(source.family, source.features)
+    return {} if beside is None else {"companion": beside.settings(options)}
 
 
 def check(
@@ -44,12 +54,12 @@ def check(
     """Compile as a kernel would, run every vector, compare and time."""
     if bundle.form is None or vectors is None:
         raise CannotRun("the bundle has no form to compare with")
-    (header,) = bundle.files("c")
+    header = bundle.directory / f"{bundle.identifier}.h"
     outputs = bundle.form.outputs
     made = (header, bundle.identifier, work, params.timeout_s)
     program = build(*made, outputs=outputs)
     answers = program.run(vectors.x, params.timeout_s)
-    return {
+    report = {
         **compared(bundle.form, vectors.x, answers, vectors.counts),
         "compiler": program.compiler,
         "flags": program.flags,
@@ -60,3 +70,10 @@ def check(
         "stack_bytes": program.stack_bytes,
         "sanitized": sanitized(*made, vectors.x, answers, outputs=outputs),
     }
+    if "companion" in bundle.manifest["targets"]["c"]:
+        beside = companion(bundle.manifest["family"], bundle.features)
+        if beside is None:
+            raise CannotRun("its features are defined otherwise by now: export it again")
+        report["companion"] = found = beside.check(bundle, params, work)
+        report["mismatches"] += found["mismatches"]
+    return report

@@ -1,0 +1,57 @@
+"""Connections that no kernel would make: the calls that a wrong stream would get wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from features.fixed_series import Calls
+from features.params import SbdParams
+
+LENGTH = 3000
+
+
+def random_calls(rng: np.random.Generator, params: SbdParams) -> Calls:
+    """Make up a connection.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    params : SbdParams
+        Calls come so often that several windows get complete.
+
+    Returns
+    -------
+    Calls
+        Two subflows with RTTs around two bases, states that come and go, ties in time, silence,
+        clocks that jump, RTTs of all 32 bits, subflows and states that don't exist.
+    """
+    base_us = rng.integers(1, 10 ** rng.integers(2, 6), 2)
+    # Of the larger min RTT: what keeps some windows within LENGTH calls.
+    usual_us = max(2, int(base_us.max()) * params.window_factor // int(rng.integers(20, 600)))
+    n = LENGTH
+    subflow = rng.integers(0, 2, n)
+    gap_us = rng.integers(0, usual_us, n)
+    gap_us[rng.random(n) < 0.2] = 0
+    rtt_us = base_us[subflow] + rng.integers(0, rng.integers(1, 3 * base_us.max() + 2), n)
+    rtt_us[rng.random(n) < 0.1] = 0
+    ca_state = np.where(rng.random(n) < 0.05, rng.integers(0, 5, n), -1)
+    acked_bytes = np.cumsum(rng.integers(0, 3000, n))
+    time_us = np.cumsum(gap_us) + rng.integers(0, 1 << 40)
+    if rng.random() < 0.5:
+        odd = rng.random(n) < 0.01
+        rtt_us[odd] = rng.integers(0, 1 << 32, odd.sum())
+        ca_state[odd] = rng.integers(-(2**31), 2**31, odd.sum())
+        subflow[odd] = rng.integers(-3, 4, odd.sum())
+        acked_bytes[odd] = rng.integers(0, 1 << 62, odd.sum())
+        time_us[rng.random(n) < 0.01] -= usual_us
+        late = np.sort(rng.integers(0, n, 3))
+        for at in late:
+            time_us[at:] += 1 << int(rng.integers(8, 60))
+    return Calls(
+        subflow,
+        np.maximum(time_us, 0).astype(np.uint64),
+        rtt_us,
+        ca_state,
+        rng.random(n) < 0.4,
+        acked_bytes.astype(np.uint64),
+    )

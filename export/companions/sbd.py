@@ -1,0 +1,168 @@
+"""SmartSBD's features as integer C, ``<identifier>_sbd.h``: :mod:`features.fixed_sbd`, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError
+from data.schema import CONGESTED_STATES
+from export.companions.feed import build_feed
+from export.companions.random_calls import random_calls
+from export.manifest import Bundle
+from export.params import Options, VerifyParams
+from export.render import render
+from export.source import Source
+from features import fixed_series as series
+from features.fixed_sbd import POINTS_MAX, Quantity, evaluate, needs_throughput, quantity
+from features.params import SbdParams
+from features.smartsbd import FEATURES
+from features.spec import Feature
+
+FIELDS = {"RTT": "rtt_us", "CState": "congested", "Thpt": "rate"}
+"""Series -> its array in ``struct sbd_grid``."""
+TYPES = {"RTT": "uint32_t", "CState": "uint8_t", "Thpt": "uint32_t"}
+WINDOW_MAX_US = 1 << 36
+"""As long as the largest factor makes a window of the largest RTT."""
+CONNECTIONS = 40
+"""That verification makes up."""
+
+
+def carries(features: Sequence[Feature]) -> bool:
+    """Whether all are of SmartSBD's Table 3, units, scales and ranges included."""
+    return set(features) <= set(FEATURES)
+
+
+def settings(options: Options) -> dict[str, Any]:
+    """The windows' settings."""
+    return options.sbd.model_dump(exclude={"history_windows"})
+
+
+def emit(source: Source, options: Options) -> dict[str, str]:
+    """One header, which includes the model's own.
+
+    Raises
+    ------
+    UserError
+        When the settings are more than 64 bits can hold.
+    """
+    params = options.sbd
+    for name, most in (("max_points", POINTS_MAX), ("min_window_us", WINDOW_MAX_US)):
+        if (given := getattr(params, name)) > most:
+            raise UserError(
+                f"sbd.{name} {given}: exported features take {most} at most: lower it in "
+                "features.sbd, or export without -t c"
+            )
+    quantities = [(f.name, quantity(f)) for f in source.features]
+    parts = {
+        kind: list(dict.fromkeys(q.parts for _, q in quantities if q.kind == kind))
+        for kind in ("ED", "DTWD", "SD_Ratio")
+    }
+    apart, warped_series, spreads = (_series_of(parts[kind]) for kind in parts)
+    text = render(
+        "sbd.h.j2",
+        source=source,
+        params=params,
+        quantities=quantities,
+        warped=parts["DTWD"],
+        warped_series=warped_series,
+        apart=apart,
+        spreads=spreads,
+        distances=bool(apart or warped_series),
+        min_rtt=any(q.kind == "Min_RTT_Ratio" for _, q in quantities),
+        thpt=needs_throughput(source.features),
+        states="CState" in {*apart, *warped_series, *spreads},
+        distance=_distance_numbers(),
+        ratio=_ratio_numbers(),
+        fields=FIELDS,
+        types=TYPES,
+        congested_states=CONGESTED_STATES,
+        ewma_q16=series.ewma_q16(params),
+        value_max=series.VALUE_MAX,
+        time_max=series.TIME_MAX,
+        state_step=series.STATE_STEP,
+        thpt_bps=series.THROUGHPUT_BPS,
+        newly_max=series.NEWLY_ACKED_MAX,
+        sample_max=series.SAMPLE_MAX,
+        far_bits=series.FAR_BITS,
+        far_shift=series.FAR_SHIFT,
+    )
+    return {header_name(source.identifier): text}
+
+
+def header_name(identifier: str) -> str:
+    """File name of a model's companion."""
+    return f"{identifier}_sbd.h"
+
+
+def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
+    """Feed made-up connections, tame and hostile, and compare every window."""
+    window = SbdParams.parse(bundle.manifest["targets"]["c"]["companion"], "companion")
+    made_of = (bundle.directory, bundle.identifier, work, params.timeout_s)
+    feed = build_feed(*made_of, features=bundle.features)
+    rng = np.random.default_rng(params.seed)
+    made = [(random_calls(rng, window), int(rng.integers(-1, 2))) for _ in range(CONNECTIONS)]
+    windows = mismatches = 0
+    answers = feed.run(made, params.timeout_s)
+    for (calls, wifi), answer in zip(made, answers, strict=True):
+        meant = evaluate(calls, wifi, window, bundle.features)
+        classes = _classes(bundle, meant.x)
+        windows += len(meant.window)
+        mismatches += answer.unlike(meant, classes)
+    return {
+        "windows": windows,
+        "mismatches": mismatches,
+        "flags": feed.flags,
+        "object_bytes": feed.object_bytes,
+        "stack_bytes": feed.stack_bytes,
+        "state_bytes": feed.state_bytes,
+    }
+
+
+def _classes(bundle: Bundle, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if bundle.form is None:
+        raise ValueError("a companion is only made beside a form")
+    return bundle.form.evaluate(x).classes
+
+
+def _series_of(parts: Sequence[tuple[str, ...]]) -> list[str]:
+    """Series that occur, in the order of their names in Table 3."""
+    return [name for name in FIELDS if any(name in some for some in parts)]
+
+
+def _distance_numbers() -> dict[str, int]:
+    """``isqrt(square * num / den)`` is twice a distance's scaled value."""
+    q = _one("DTWD")
+    num, den = q.gain.numerator, q.gain.denominator
+    whole_max = (2 * q.high) ** 2 // num
+    if not (num * den < 2**64 and (whole_max + 1) * num < 2**64):
+        raise ValueError("distances: the scale leaves no room in 64 bits")
+    return {
+        "num": num,
+        "den": den,
+        "whole_max": whole_max,
+        "scale": q.scale,
+        "high": q.high,
+        "unit_us": series.STATE_STEP,
+    }
+
+
+def _ratio_numbers() -> dict[str, int]:
+    """Twice a ratio's scale is a power of two: its square comes bit by bit."""
+    q = _one("SD_Ratio")
+    bits = 2 * (2 * q.scale).bit_length() - 2
+    whole_max = (q.high // q.scale) ** 2
+    if 1 << bits != (2 * q.scale) ** 2 or isqrt(whole_max) * q.scale != q.high:
+        raise ValueError("ratios: scale and range must be powers of two")
+    return {"bits": bits, "whole_max": whole_max, "scale": q.scale, "high": q.high}
+
+
+def _one(kind: str) -> Quantity:
+    """What all features of a kind share."""
+    shared = {(q.scale, q.high): q for q in map(quantity, FEATURES) if q.kind == kind}
+    (only,) = shared.values()
+    return only

@@ -1,0 +1,245 @@
+"""SmartSBD's features in integers: what exported code computes, bit for bit.
+
+Windows, series and features are those of :mod:`features.windows` and :mod:`features.smartsbd`
+(smartsbd.txt section 3.2, Table 3) with the same settings, except for what a kernel needs
+otherwise:
+
+- values on the grid are whole microseconds; throughput is counted in units of 100 bit/s and a
+  congested state is 100 000, so that one unit weighs as much in all three and sums of squares
+  are integers (us^2). Values are cut at 67 s and 6.7 Gbit/s;
+- the grid's step is a multiple of 1/65536 us; a grid point lies on the whole microsecond at or
+  below its place;
+- a window is closed by the first call at or past its end, whichever subflow's: a kernel can't
+  know, as a log does, that a subflow will never be heard of again;
+- only the scaled root at the end is rounded, half up as :class:`features.spec.Feature` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from features.fixed_series import Q16, STATE_STEP, Calls, Flow, calls, clock, flow, linear, step
+from features.params import SbdParams
+from features.resample import Int
+from features.smartsbd import FEATURES
+from features.spec import Feature
+from features.windows import Events, choose_pair, wifi_subflow
+
+POINTS_MAX = 1024
+"""Above it a sum along a warping path could pass 2^64."""
+
+
+class Fixed(NamedTuple):
+    """Windows in time order: ``window`` int64 [n], its index, and ``x`` int64 [n, features]."""
+
+    window: Int
+    x: Int
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a feature's name stands for.
+
+    Attributes
+    ----------
+    kind : str
+        ``ED``, ``DTWD``, ``SD_Ratio`` or ``Min_RTT_Ratio``.
+    parts : tuple of str
+        Fields of :class:`features.fixed_series.Flow` that it is of.
+    scale, high : int
+        Units per 1, and the largest value in these units.
+    """
+
+    kind: str
+    parts: tuple[str, ...]
+    scale: int
+    high: int
+
+    @property
+    def gain(self) -> Fraction:
+        """A distance is half the rounded root of this times its square in us^2."""
+        return Fraction((2 * self.scale) ** 2, STATE_STEP**2)
+
+
+def quantity(feature: Feature) -> Quantity:
+    """Meaning of one of :data:`features.smartsbd.FEATURES`."""
+    high = int(feature.high * feature.scale)
+    *parts, kind = feature.name.removesuffix("_SD_Ratio").split("_")
+    if feature.name == "Min_RTT_Ratio":
+        return Quantity(feature.name, (), feature.scale, high)
+    if feature.name.endswith("_SD_Ratio"):
+        return Quantity("SD_Ratio", (kind,), feature.scale, high)
+    return Quantity(kind, tuple(parts), feature.scale, high)
+
+
+def needs_throughput(features: Sequence[Feature]) -> bool:
+    """Whether any of these features is of the throughput series."""
+    return any("Thpt" in quantity(feature).parts for feature in features)
+
+
+def compute(
+    row: Mapping[str, Any],
+    events: Events,
+    params: SbdParams,
+    features: Sequence[Feature] = FEATURES,
+) -> Fixed:
+    """Windows and features of a connection's log, as :func:`features.windows.windows` takes it.
+
+    Parameters
+    ----------
+    row, events : mapping
+        The connection's row and its events.
+    params : SbdParams
+    features : sequence of Feature
+        Of :data:`features.smartsbd.FEATURES`; the columns.
+    """
+    pair = choose_pair(events)
+    if pair is None:
+        return Fixed(np.empty(0, np.int64), np.empty((0, len(features)), np.int64))
+    made = calls(events, pair, params, needs_throughput(features))
+    return evaluate(made, wifi_of(row, pair), params, features)
+
+
+def wifi_of(row: Mapping[str, Any], pair: tuple[int, int]) -> int:
+    """Position of the WiFi subflow in the pair, -1 where the row names none of the two."""
+    subflow = wifi_subflow(row)
+    return pair.index(subflow) if subflow in pair else -1
+
+
+def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Feature]) -> Fixed:
+    """What calls mean.
+
+    Parameters
+    ----------
+    made : Calls
+        Any at all.
+    wifi : int
+        0 or 1: the WiFi subflow; -1: the one of the smaller min RTT when the first window starts.
+    params : SbdParams
+    features : sequence of Feature
+        Of :data:`features.smartsbd.FEATURES`.
+
+    Raises
+    ------
+    ValueError
+        When ``max_points`` is above :data:`POINTS_MAX`.
+    """
+    if params.max_points > POINTS_MAX:
+        raise ValueError(f"max_points {params.max_points} is above {POINTS_MAX}")
+    heard = made.take(np.isin(made.subflow, (0, 1)))
+    if not needs_throughput(features):
+        heard = heard.take(~heard.is_ack)
+    clock_us = clock(heard)
+    flows = [flow(heard, clock_us, number, params) for number in (0, 1)]
+    quantities = [quantity(feature) for feature in features]
+    index: list[int] = []
+    x: list[list[int]] = []
+    for window in _windows(flows, clock_us, wifi, params):
+        index.append(window.index)
+        x.append([_feature(q, window) for q in quantities])
+    shape = (len(index), len(features))
+    return Fixed(np.array(index, np.int64), np.array(x, np.int64).reshape(shape))
+
+
+@dataclass(frozen=True)
+class _Window:
+    """WiFi subflow first; ``series`` int64 [2, points] by name."""
+
+    index: int
+    min_rtt_us: tuple[int, int]
+    series: dict[str, Int]
+
+
+def _windows(
+    flows: Sequence[Flow], clock_us: Int, wifi: int, params: SbdParams
+) -> Iterator[_Window]:
+    entries = [times[states > 0] for times, states in (f.CState for f in flows)]
+    if any(entry.size == 0 for entry in entries):
+        return
+    start, index = int(max(entry[0] for entry in entries)), 0
+    while True:
+        before = [v[: np.searchsorted(t, start, side="right")] for t, v in (f.RTT for f in flows)]
+        if any(values.size == 0 for values in before):
+            return
+        smallest = [int(values.min()) for values in before]
+        if wifi not in (0, 1):
+            wifi = int(smallest[1] < smallest[0])
+        length = max(params.window_factor * max(smallest), params.min_window_us)
+        end = start + length
+        if clock_us[-1] < end:
+            return
+        inside = [int(np.diff(np.searchsorted(f.RTT[0], (start, end)))[0]) for f in flows]
+        if min(inside) >= params.min_samples:
+            step_q16 = max(min(smallest) * Q16, -(-length * Q16 // params.max_points))
+            points = -(-length * Q16 // step_q16)
+            grid_us = start + (np.arange(points) * step_q16 >> 16)
+            ordered = (flows[wifi], flows[1 - wifi])
+            series = {
+                "RTT": [linear(f.RTT, grid_us, end) for f in ordered],
+                "CState": [step(f.CState, grid_us) for f in ordered],
+                "Thpt": [linear(f.Thpt, grid_us, end) for f in ordered],
+            }
+            yield _Window(
+                index,
+                (smallest[wifi], smallest[1 - wifi]),
+                {name: np.stack(pair) for name, pair in series.items()},
+            )
+        passed = 1
+        if max(inside) == 0:
+            # However long nothing is heard of, the windows until then are idle.
+            following = int(clock_us[np.searchsorted(clock_us, start, side="right")])
+            passed = max(1, (following - start) // length)
+        start, index = start + passed * length, index + passed
+
+
+def _feature(q: Quantity, window: _Window) -> int:
+    if q.kind == "Min_RTT_Ratio":
+        wifi, other = window.min_rtt_us
+        return min((2 * other * q.scale + wifi) // (2 * wifi), q.high)
+    if q.kind == "SD_Ratio":
+        wifi, other = (_spread(values) for values in window.series[q.parts[0]])
+        if wifi == 0:
+            return q.scale if other == 0 else q.high
+        return _half_root(Fraction(other, wifi) * (2 * q.scale) ** 2, q.high)
+    a, b = np.stack([window.series[part] for part in q.parts], axis=-1)
+    # Of three series a sum can pass 2^63: unsigned, here and in the recurrence.
+    apart = ((a - b) ** 2).astype(np.uint64).sum()
+    return _half_root(int(apart if q.kind == "ED" else _cheapest(a, b)) * q.gain, q.high)
+
+
+def _spread(values: Int) -> int:
+    """Sum of squared deviations from the mean, rounded up to a whole us^2."""
+    total = int(values.sum())
+    return int((values * values).sum()) - total * total // values.size
+
+
+def _half_root(square: Fraction, high: int) -> int:
+    """Half of the root, rounded half up and cut at ``high``."""
+    return min((math.isqrt(math.floor(square)) + 1) >> 1, high)
+
+
+@numba.njit(cache=True, nogil=True)
+def _cheapest(a: Int, b: Int) -> Any:
+    """Squared cost of the cheapest warping path (:func:`features.dtw.dtw`), uint64."""
+    far = np.uint64(0xFFFFFFFFFFFFFFFF)
+    row = np.full(b.shape[0] + 1, far, np.uint64)
+    row[0] = np.uint64(0)
+    for i in range(a.shape[0]):
+        diagonal = row[0]
+        row[0] = far
+        for j in range(b.shape[0]):
+            cost = np.uint64(0)
+            for k in range(a.shape[1]):
+                apart = a[i, k] - b[j, k]
+                cost += np.uint64(apart * apart)
+            best = min(min(diagonal, row[j]), row[j + 1])
+            diagonal = row[j + 1]
+            row[j + 1] = best + cost
+    return row[b.shape[0]]
