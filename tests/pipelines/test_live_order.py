@@ -13,38 +13,7 @@ from data.lab import compact
 from data.lab.build import NATIVE
 from data.store import iter_connections
 
-DRIVER = """\
-#include <linux/types.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include "agent_order.h"
-
-static struct order order;
-
-int main(void)
-{
-	struct event event = {0};
-	struct sample sample;
-	unsigned kind, arg;
-
-	while (scanf("%u %llu %u %u %u %u %u %u", &kind, &event.ts_ns, &event.sfid,
-		     &event.ack_seq, &event.snd_una, &event.rtt_us, &event.cwnd, &arg) == 8) {
-		uint64_t time_us = event.ts_ns / 1000;
-
-		if (kind == EVENT_PROBE)
-			order_ack(&order, (int)event.sfid - 1, &event, time_us);
-		else
-			order_put(&order, (struct sample){.time_us = time_us, .complete = true,
-				  .ca_state = (int8_t)arg, .subflow = (uint8_t)(event.sfid - 1)});
-		while (order_take(&order, time_us, &sample))
-			if (sample.rtt_us || sample.ca_state >= 0)
-				printf("%" PRIu64 " %d %u %d\\n", sample.time_us,
-				       sample.subflow + 1, sample.rtt_us, sample.ca_state);
-	}
-	fprintf(stderr, "%" PRIu64, order.late);
-	return 0;
-}
-"""
+DRIVER = Path(__file__).with_name("order_driver.c")
 
 Event = tuple[int, int, int, int, int, int, int, int]
 """Kind, ns, subflow number, ack_seq, snd_una, rtt_us, cwnd, new state."""
@@ -110,9 +79,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         print("the agent's order is not tested: gcc not found")
         pytest.skip("gcc not found: apt-get install -y gcc")
     folder = tmp_path_factory.mktemp("order")
-    (folder / "driver.c").write_text(DRIVER)
     command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-    command += [f"-I{NATIVE}", "-o", str(folder / "driver"), str(folder / "driver.c")]
+    command += [f"-I{NATIVE}", "-o", str(folder / "driver"), str(DRIVER)]
     subprocess.run(command, check=True)
     return folder / "driver"
 
