@@ -29,7 +29,7 @@ from export.vectors import Vectors, timing_rows
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
 TAKES = frozenset(KINDS)
 READER = ("cczoo_table.h", "cczoo_table.c")
-DAMAGE_BYTES = 1 << 27
+DAMAGE_BYTES = 1 << 26
 """Bytes that may be read while damaged files are tried; a second or so."""
 CC_NAME_BYTES = 15
 """TCP_CA_NAME_MAX without its end."""

@@ -1,0 +1,35 @@
+"""A few seconds of fuzzing from the stored seeds; ``make fuzz`` takes longer."""
+
+import pytest
+
+from export.document import dumps, loads
+from export.table_file import read, write
+from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
+
+LEAST = {"table": 1000, "document": 300}
+"""Executions that a busy machine reaches in the time; fewer mean that nothing was fuzzed."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_some_seconds_find_nothing(name, tmp_path):
+    try:
+        found = fuzz(name, 3, tmp_path)
+    except Missing as error:
+        pytest.skip(str(error))
+    assert found["finding"] == ""
+    assert int(found["executions"]) > LEAST[name]
+    assert int(found["edges"]) > 80
+
+
+def test_seeds_are_of_this_version():
+    tables = {path.stem: path for path in (HERE / "corpus" / "table").iterdir()}
+    documents = list((HERE / "corpus" / "document").iterdir())
+    assert documents
+    for path in documents:
+        form = loads(path.read_bytes(), path.name)
+        assert dumps(form) == path.read_text()
+        table = tables.pop(path.stem, None)
+        if table:
+            assert write(form) == table.read_bytes()
+            assert read(table.read_bytes(), form.features, form.labels, table.name) == form
+    assert set(tables) == {"left", "right"}, "the deepest trees, too large to keep twice"
