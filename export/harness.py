@@ -29,6 +29,10 @@ class CannotRun(Exception):
     """The target can't be run here; the message says what is missing or what went wrong."""
 
 
+class Missing(CannotRun):
+    """What running takes isn't on this machine; nothing is said about the target."""
+
+
 @dataclass(frozen=True)
 class Program:
     """A compiled model.
@@ -90,7 +94,7 @@ def find_compiler() -> list[str]:
 
     Raises
     ------
-    CannotRun
+    Missing
         When there is none.
     """
     chosen = shlex.split(os.environ.get("CC", ""))
@@ -98,7 +102,7 @@ def find_compiler() -> list[str]:
         if shutil.which(command[0]):
             return command
     what = f"$CC is {shlex.join(chosen)}, which isn't there" if chosen else "no C compiler found"
-    raise CannotRun(f"{what}: install gcc or clang (apt-get install gcc) and run verify again")
+    raise Missing(f"{what}: install gcc or clang (apt-get install gcc) and run verify again")
 
 
 def kernel_flags() -> list[str]:

@@ -12,7 +12,7 @@ from data.errors import UserError
 from export.budget import Budget
 from export.certificate import certificate_problem, target_hash, write_certificate
 from export.fixed import to_integers
-from export.harness import CannotRun
+from export.harness import CannotRun, Missing
 from export.manifest import MANIFEST, Broken, Bundle, read_bundle
 from export.params import VerifyParams
 from export.targets import TARGETS, target
@@ -63,15 +63,17 @@ def verify(
     if bundle.form is not None:
         vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
     reports = [_check(name, bundle, vectors, params) for name in bundle.manifest["targets"]]
-    ok = not problems and all(not r["mismatches"] and "error" not in r for r in reports)
+    ran = [r for r in reports if "missing" not in r]
+    ok = not problems and all(not r["mismatches"] and "error" not in r for r in ran)
     judged = None if budget is None else budget.judge(reports)
     ok = ok and (judged is None or judged["met"])
     report = {
-        "ok": ok and bool(reports),
+        "ok": ok and bool(ran),
         "name": bundle.manifest["name"],
         "model_hash": bundle.manifest["model_hash"],
         "schema_hash": bundle.manifest["schema_hash"],
         "problems": problems,
+        "unproved": [r["target"] for r in reports if "missing" in r],
         "budget": judged,
         "targets": reports,
     }
@@ -89,6 +91,8 @@ def _check(
     with tempfile.TemporaryDirectory(prefix="cczoo-verify-") as work:
         try:
             return report | target(name).check(bundle, vectors, params, Path(work))
+        except Missing as error:
+            return report | {"missing": str(error)}
         except (CannotRun, UserError) as error:
             return report | {"error": str(error)}
 

@@ -59,6 +59,9 @@ def _print(report: dict[str, Any]) -> None:
     for problem in [*report["problems"], *budget["problems"]]:
         print(f"FAILED  {problem}", file=sys.stderr)
     for target in report["targets"]:
+        if "missing" in target:
+            print(f"UNPROVED {target['target']}: {target['missing']}", file=sys.stderr)
+            continue
         if "error" in target:
             print(f"FAILED  {target['target']}: {target['error']}", file=sys.stderr)
             continue

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|verify")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|verify|prove")
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
     show.add_argument("model", help="name in the zoo or a model's directory")
@@ -40,11 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verify", parents=[shared], help="check hashes and that stored answers still hold"
     )
     verify.add_argument("model", nargs="?", help="one model; all by default")
+    prove = actions.add_parser(
+        "prove", parents=[shared], help="export to every target that fits and verify each"
+    )
+    prove.add_argument("model", nargs="?", help="one model or function; all by default")
+    prove.add_argument(
+        "-t", "--target", action="append", default=[], help="this target only; may be given again"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    actions = {"list": _list, "show": _show, "verify": _verify}
+    from pipelines import prove
+
+    actions = {"list": _list, "show": _show, "verify": _verify, "prove": prove.run}
     return actions[args.action](args)
 
 

@@ -7,7 +7,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from export.harness import RUNTIME, CannotRun, find_compiler, run_command
+from export.harness import RUNTIME, CannotRun, Missing, find_compiler, run_command
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 CLANGS = ("clang-14", "clang")
@@ -68,13 +68,13 @@ class Workshop:
 
     Raises
     ------
-    CannotRun
+    Missing
         When something is missing here (the message says what and how to get it).
     """
 
     def __init__(self, bundle: Path, work: Path, timeout_s: float) -> None:
         if reason := why_not():
-            raise CannotRun(reason)
+            raise Missing(reason)
         self.bundle, self.work, self.timeout_s = bundle, work, timeout_s
         dumped = run_command(["bpftool", "btf", "dump", "file", str(BTF), "format", "c"], timeout_s)
         if dumped.returncode:

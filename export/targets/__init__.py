@@ -26,6 +26,7 @@ TARGETS: dict[str, str] = {
     "c": "export.targets.c",
     "json": "export.targets.json",
     "lut": "export.targets.lut",
+    "mlp-c": "export.targets.mlp_c",
     "onnx": "export.targets.onnx",
     "python": "export.targets.python",
     "table": "export.targets.table",
@@ -61,6 +62,14 @@ def target(name: str) -> Target:
     return cast(Target, importlib.import_module(TARGETS[name]))
 
 
+def fitting(source: Source) -> list[str]:
+    """Names of the targets that can carry a model."""
+    has = {"float"} if source.onnx else set()
+    if source.form is not None:
+        has.add(source.form.kind)
+    return [name for name in TARGETS if has & target(name).TAKES]
+
+
 def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
     """Make one target's files.
 
@@ -70,12 +79,9 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
         When the target can't carry this model.
     """
     chosen = target(name)
-    has = {"float"} if source.onnx else set()
-    if source.form is not None:
-        has.add(source.form.kind)
-    if not has & chosen.TAKES:
+    fit = fitting(source)
+    if name not in fit:
         why = f" ({source.no_form})" if source.no_form else ""
-        fit = [t for t in TARGETS if has & target(t).TAKES]
         raise UserError(
             f"target {name!r} can't carry {source.name!r}, a {source.kind}{why}: "
             f"try {', '.join(fit) or 'training it again'}"
