@@ -11,6 +11,7 @@ export RAY_USAGE_STATS_ENABLED := 0
 
 CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
 JOBS ?= 12
+SECONDS ?= 600
 
 .PHONY: help setup repro test lint fuzz bench ui lab-data clean
 
@@ -41,7 +42,7 @@ lint: .make/setup ## ruff, mypy --strict, import-linter
 
 fuzz: .make/setup ## fuzz what reads files from others, SECONDS (600) each
 	@test -d .fuzz/site/atheris || $(UV) pip install --quiet --target .fuzz/site --no-deps atheris==3.0.0
-	$(RUN) python tests/fuzz/fuzz.py --seconds $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
+	$(RUN) python tests/fuzz/fuzz.py --seconds $(SECONDS)
 
 bench: .make/setup ## every benchmark beside its peers, one after the other
 	@set -e; for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b; done
