@@ -30,6 +30,7 @@ FORMS: dict[str, str] = {
     "linear": "export.forms.linear",
     "lut": "export.forms.table",
     "grid": "export.forms.grid",
+    "mlp": "export.forms.mlp",
     "rbf": "export.forms.rbf",
 }
 """Kind -> module."""

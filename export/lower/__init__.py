@@ -19,6 +19,7 @@ LOWERINGS: dict[str, str] = {
     "RandomForestClassifier": "export.lower.forest",
     "ExtraTreesClassifier": "export.lower.forest",
     "GradientBoostingClassifier": "export.lower.boosted",
+    "MLPClassifier": "export.lower.mlp",
     "LogisticRegression": "export.lower.linear",
     "LogisticRegressionCV": "export.lower.linear",
     "LinearSVC": "export.lower.linear",

@@ -24,6 +24,7 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("forest", "array"): "c_array.j2",
     ("linear", ""): "c_linear.j2",
     ("lut", ""): "c_lut.j2",
+    ("mlp", ""): "c_mlp.j2",
     ("rbf", ""): "c_rbf.j2",
 }
 """(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""

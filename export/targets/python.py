@@ -24,6 +24,7 @@ TEMPLATES: dict[str, str] = {
     "forest": "python_trees.j2",
     "linear": "python_linear.j2",
     "lut": "python_lut.j2",
+    "mlp": "python_mlp.j2",
     "rbf": "python_rbf.j2",
 }
 """Form's kind -> the template of its ``score``."""

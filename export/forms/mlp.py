@@ -1,0 +1,115 @@
+"""A feed-forward network of integers (the idea of LiteFlow: float training, integer kernel)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from export.fixed import limits
+from export.forms.curve import Curve, curve_body, read_curve
+from export.forms.dense import RAW, Dense, check_outputs, layer_body, read_layers, through
+from export.ir import Ints, Verdicts, above_cut, checked, largest
+from export.reading import integer
+from features.spec import Feature
+
+BODY = frozenset({"layers", "curve", "places"})
+_TRIED = 4000
+_HALVINGS = 33
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """Layers one after another.
+
+    Attributes
+    ----------
+    layers : tuple of Dense
+        The last one's sums are the scores.
+    curve : Curve or None
+        tanh, for layers that use it or the logistic function.
+    places : int
+        Fractional bits of the scores.
+    """
+
+    kind: ClassVar[str] = "mlp"
+    features: tuple[Feature, ...]
+    labels: tuple[str, ...]
+    cut: int
+    layers: tuple[Dense, ...]
+    curve: Curve | None
+    places: int
+
+    @property
+    def outputs(self) -> int:
+        """Scores of the last layer."""
+        return len(self.layers[-1].weights)
+
+    def evaluate(self, x: Ints) -> Verdicts:
+        """Verdicts on int64 [n, d] observations within 32 bits."""
+        scores = through(self.layers, checked(x, self.features), self.curve)
+        return above_cut(scores[:, 0], self.cut) if self.outputs == 1 else largest(scores)
+
+
+def body(form: Mlp) -> dict[str, Any]:
+    """Layers and the table of tanh."""
+    return {
+        "layers": [layer_body(layer) for layer in form.layers],
+        "curve": None if form.curve is None else curve_body(form.curve),
+        "places": form.places,
+    }
+
+
+def parse(
+    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+) -> Mlp:
+    """A network from a document's parts."""
+    curve = None if document["curve"] is None else read_curve(document["curve"], "curve")
+    layers = read_layers(document["layers"], "layers", len(features), RAW, curve)
+    check_outputs(len(layers[-1].weights), labels, "layers")
+    return Mlp(features, labels, cut, layers, curve, integer(document["places"], "places", 0, 62))
+
+
+def near(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
+    """Both sides of the border between classes, and both sides of each unit's of the first layer.
+
+    A border lies between any two observations that are answered differently; halving finds it.
+    """
+    low, high = limits(form.features)
+    x = rng.integers(low, high, (_TRIED, len(low)), endpoint=True)
+    classes = form.evaluate(x).classes
+    order = np.argsort(classes, kind="stable")
+    a, b = x[order], x[order[::-1]]
+    differing = classes[order] != classes[order[::-1]]
+    a, b = a[differing], b[differing]
+    answered = form.evaluate(a).classes
+    for _ in range(_HALVINGS):
+        middle = (a + b) >> 1
+        same = (form.evaluate(middle).classes == answered)[:, None]
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    return {"thresholds": np.concatenate([a, b]), "leaves": _kinks(form, x, low, high)}
+
+
+def _kinks(form: Mlp, x: Ints, low: Ints, high: Ints) -> Ints:
+    """Rows where a unit of the first layer is next to zero, as far as one feature can take it."""
+    first, found = form.layers[0], []
+    for unit, weights in enumerate(first.weights):
+        column = int(np.abs(np.array(weights) * (high - low)).argmax())
+        if not weights[column]:
+            continue
+        rows = x[:: len(first.weights)].copy()
+        rest = first.sums(rows)[:, unit] - rows[:, column] * weights[column]
+        meets = np.clip(-rest // weights[column], low[column], high[column])
+        for offset in (-1, 0, 1):
+            rows = rows.copy()
+            rows[:, column] = meets + offset
+            found.append(rows)
+    return np.concatenate(found) if found else x
+
+
+def timed(form: Mlp, rng: np.random.Generator, rows: int) -> Ints:
+    """Drawn evenly from the features' ranges."""
+    low, high = limits(form.features)
+    return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

@@ -1,0 +1,76 @@
+"""scikit-learn's MLPClassifier -> Mlp: scaling folded into the first layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from export.fixed import limits
+from export.forms.dense import CURVED, RAW
+from export.forms.mlp import Mlp
+from export.lower.dense import FloatLayer, Reach, folded_inputs, integer_layers, network_curve
+from export.lower.linear import decision_cut
+from export.lower.prepare import NotLowerable, Prepared
+from features.spec import Feature
+
+NAMES = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity": "identity"}
+
+
+def lower(prepared: Prepared) -> Mlp:
+    """Lower a binary ``MLPClassifier``; its logistic output moves into the cut."""
+    estimator = prepared.estimator
+    if estimator.out_activation_ != "logistic" or estimator.n_outputs_ != 1:
+        raise NotLowerable("an MLPClassifier with one logistic output is needed")
+    hidden = NAMES[estimator.activation]
+    names = [hidden] * (len(estimator.coefs_) - 1) + ["identity"]
+    layers = [
+        FloatLayer(np.asarray(w, dtype=np.float64).T, np.asarray(b, dtype=np.float64), name)
+        for w, b, name in zip(estimator.coefs_, estimator.intercepts_, names, strict=True)
+    ]
+    a, b = prepared.affine()
+    weights, added = folded_inputs(
+        layers[0].weights, prepared.columns, a, b, len(prepared.features)
+    )
+    layers[0] = FloatLayer(weights, layers[0].biases + added, layers[0].activation)
+    return integer_mlp(prepared.features, prepared.labels, layers, _logit_cut(prepared))
+
+
+def integer_mlp(
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    layers: Sequence[FloatLayer],
+    cut: float,
+) -> Mlp:
+    """Integer network of float layers over the features' integers.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+    labels : tuple of str
+    layers : sequence of FloatLayer
+        The first one's weights are per unit of the integers; the last one answers with scores.
+    cut : float
+        On the only score; without meaning where there are several.
+    """
+    low, high = limits(features)
+    reach = Reach(0, RAW, low.astype(np.float64), high.astype(np.float64))
+    curve = network_curve() if any(layer.activation in CURVED for layer in layers) else None
+    made, places = integer_layers(layers, reach, curve)
+    return Mlp(features, labels, scaled_cut(cut, places), made, curve, places)
+
+
+def scaled_cut(cut: float, places: int) -> int:
+    """A cut with ``places`` fractional bits, within what sums can reach."""
+    return math.floor(min(max(cut * 2.0**places, -(2.0**62)), 2.0**62))
+
+
+def _logit_cut(prepared: Prepared) -> float:
+    if prepared.calibrator is None:
+        return decision_cut(prepared)
+    # MLPClassifier has no margins, so calibrators see its probability.
+    probability = prepared.output_cut(0.0, 1.0)
+    if not 0 < probability < 1:
+        return math.copysign(math.inf, probability - 0.5)
+    return math.log(probability / (1 - probability))
