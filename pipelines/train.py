@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-EXAMPLE = """example:
+EXAMPLE = """examples:
   cczoo train sbd --features data/processed/sbd.parquet --events data/interim/events
+  cczoo train sbd --model dt --budget ns=40,bytes=4000,insns=2000 --out build/small
 steps: search (mutual information, grid), protocol (all out-of-sample tables), fit (the zoo)"""
 
 STEPS = ("search", "protocol", "fit")
+OUT = Path("reports/sbd")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,24 +27,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--events", type=Path, help="ingested directory: needed to run the rule-based schemes"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("reports/sbd"), help="result tables (default: %(default)s)"
+        "--out", type=Path, help=f"result tables (default: {OUT}; with --budget it must be given)"
     )
     parser.add_argument("--zoo", type=Path, help="where models are kept (default: models/zoo)")
     parser.add_argument("--step", choices=STEPS, help="only this step (default: all in order)")
+    parser.add_argument(
+        "--budget",
+        metavar="KEY=LIMIT,...",
+        help="instead of the steps: accuracy against measured cost (ns, bytes, insns, stack), "
+        "and the best model that fits into OUT/model",
+    )
+    parser.add_argument("--model", help="with --budget: dt, rf, gb or lr")
+    parser.add_argument(
+        "--family", default="smartsbd", help="with --budget: features (default: %(default)s)"
+    )
     parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
     parser.add_argument("--seed", type=int, help="overrides the settings' seed")
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the steps asked for."""
+    """Run the steps asked for, or the search within a budget."""
     from models.sbd import parallel
     from pipelines import train_steps
     from pipelines.output import print_json
 
+    if args.budget is not None or args.model is not None:
+        return _within_budget(args)
     job = train_steps.Job(
         features=args.features,
-        out=args.out,
+        out=args.out or OUT,
         params=train_steps.load_params(args.params, args.seed),
         events=args.events,
         zoo=args.zoo,
@@ -58,3 +72,31 @@ def run(args: argparse.Namespace) -> int:
     else:
         train_steps.print_summary(summary)
     return 0
+
+
+def _within_budget(args: argparse.Namespace) -> int:
+    """1 where nothing fits."""
+    from data.errors import UserError, unknown_name
+    from export.budget import parse_budget
+    from features.sbd import features_of
+    from models.sbd import parallel
+    from models.sbd.pareto import SPACES
+    from pipelines import train_steps
+    from pipelines.train_budget import run_search
+
+    for given, flag in ((args.budget, "--budget"), (args.model, "--model"), (args.out, "--out")):
+        if not given:
+            raise UserError(f"{flag} is missing: --budget, --model and --out go together")
+    for given, flag in ((args.step, "--step"), (args.events, "--events"), (args.zoo, "--zoo")):
+        if given:
+            raise UserError(f"{flag} doesn't go with --budget: leave it out")
+    if args.model not in SPACES:
+        raise unknown_name("model", args.model, SPACES)
+    budget = parse_budget(args.budget)
+    features_of(args.family)
+    params = train_steps.load_params(args.params, args.seed)
+    job = train_steps.Job(features=args.features, out=args.out, params=params)
+    try:
+        return run_search(job, args.model, args.family, budget, args.json)
+    finally:
+        parallel.stop()

@@ -1,0 +1,136 @@
+"""`cczoo train sbd --budget`: measured, chosen within the budget, exportable, honest otherwise."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+
+import synthetic
+
+from pipelines.cli import main
+
+SETTINGS = """
+models:
+  sbd:
+    workers: 0
+    selection: {seeds: 1}
+    protocol: {splits: 2, test_share: 0.25}
+"""
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("gcc") or shutil.which("clang")), reason="no C compiler on this machine"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("budget")
+    synthetic.features(3, per_site=20, per_family=8, per_case=0).write_parquet(folder / "f.parquet")
+    (folder / "params.yaml").write_text(SETTINGS)
+    return folder
+
+
+@pytest.fixture
+def small_spaces(monkeypatch):
+    from models.sbd import pareto
+
+    monkeypatch.setitem(pareto.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
+    monkeypatch.setitem(pareto.SUBSETS, "dt", (1, 4))
+    monkeypatch.setitem(pareto.SPACES, "rf", {"depth": (3,), "trees": (5,), "leaf": (1,)})
+    monkeypatch.setitem(pareto.SUBSETS, "rf", (4,))
+
+
+def train(folder, out, model, budget, *more):
+    return main(
+        ["train", "sbd", "--features", f"{folder}/f.parquet", "--params", f"{folder}/params.yaml",
+         "--out", str(out), "--model", model, "--budget", budget, *more]
+    )  # fmt: skip
+
+
+@needs_compiler
+def test_the_best_that_fits_is_kept_and_exports(folder, tmp_path, small_spaces, capsys):
+    out = tmp_path / "out"
+    assert train(folder, out, "dt", "ns=100000,bytes=100000", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result == json.loads((out / "pareto.json").read_text())
+    assert "<svg" in (out / "pareto.svg").read_text()
+    assert result["tried"] == 4
+    gains = [row["accuracy"]["mean"] for row in result["front"]]
+    assert gains == sorted(gains, reverse=True)
+    assert result["chosen"]["accuracy"]["mean"] == gains[0]
+    for row in result["front"]:
+        assert row["costs"]["ns"] == row["costs"]["c.ns"] > 0
+        assert row["costs"]["bytes"] == row["costs"]["c.bytes"] > 0
+        assert row["costs"]["insns"] > 0
+        assert ("insns" in row["estimated"]) == ("bpf.insns" not in row["costs"])
+    bundle = tmp_path / "bundle"
+    assert main(["export", str(out / "model"), "-t", "c", "--out", str(bundle)]) == 0
+    assert main(["verify", str(bundle), "--random", "20", "--budget", "bytes=100000"]) == 0
+    certificate = json.loads((bundle / "certificate.json").read_text())
+    (c,) = certificate["targets"]
+    assert c["object_bytes"] == pytest.approx(result["chosen"]["costs"]["bytes"], rel=0.1)
+
+
+@needs_compiler
+def test_a_tight_budget_gets_a_smaller_model(folder, tmp_path, small_spaces, capsys):
+    assert train(folder, tmp_path / "all", "dt", "bytes=100000", "--json") == 0
+    wide = json.loads(capsys.readouterr().out)
+    sizes = sorted(row["costs"]["bytes"] for row in wide["front"])
+    assert len(sizes) > 1, "the front needs two sizes for a choice"
+    assert train(folder, tmp_path / "few", "dt", f"bytes={sizes[0]}") == 0
+    few = json.loads((tmp_path / "few" / "pareto.json").read_text())
+    assert few["chosen"]["costs"]["bytes"] == sizes[0]
+    assert "chosen" in capsys.readouterr().out
+    assert any(row["exceeds"] for row in few["front"])
+
+
+@needs_compiler
+def test_nothing_fits(folder, tmp_path, small_spaces, capsys):
+    assert train(folder, tmp_path, "rf", "bytes=10") == 1
+    err = capsys.readouterr().err
+    assert "nothing fits bytes=10; nearest: rf, 4 features" in err
+    assert "above the budget of bytes=10" in err
+    assert not (tmp_path / "model").exists()
+    assert json.loads((tmp_path / "pareto.json").read_text())["chosen"] is None
+
+
+@needs_compiler
+def test_where_no_program_can_be_loaded_instructions_are_estimated_and_said_to_be(
+    folder, tmp_path, small_spaces, capsys, monkeypatch
+):
+    from export.harness import CannotRun
+    from export.targets import bpf
+
+    def refuse(*_):
+        raise CannotRun("not root")
+
+    monkeypatch.setattr(bpf, "check", refuse)
+    assert train(folder, tmp_path, "dt", "insns=100000") == 0
+    out = capsys.readouterr().out
+    assert "BPF: not root" in out
+    assert "~" in out
+    chosen = json.loads((tmp_path / "pareto.json").read_text())["chosen"]
+    assert chosen["estimated"] == ["insns"]
+    assert chosen["costs"]["insns"] >= chosen["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--model", "dt", "--out", "x"], "--budget is missing"),
+        (["--budget", "ns=1", "--out", "x"], "--model is missing"),
+        (["--budget", "ns=1", "--model", "dt"], "--out is missing"),
+        (["--budget", "nss=1", "--model", "dt", "--out", "x"], "did you mean 'ns'?"),
+        (["--budget", "ns=1", "--model", "dtt", "--out", "x"], "did you mean 'dt'?"),
+        (["--budget", "ns=1", "--model", "dt", "--out", "x", "--family", "smart"], "smartsbd"),
+        (["--budget", "ns=1", "--model", "dt", "--out", "x", "--step", "fit"], "--step"),
+    ],
+)
+def test_mistakes_get_one_line_and_status_2(arguments, said, capsys):
+    assert main(["train", "sbd", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
