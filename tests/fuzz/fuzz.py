@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "fuzz"
 RUNTIME = ROOT / "export" / "runtime"
@@ -67,8 +69,44 @@ def interpreted(source: str) -> Callable[[Path], tuple[list[str], dict[str, str]
     return command
 
 
+def with_features(source: str) -> Callable[[Path], tuple[list[str], dict[str, str]]]:
+    """A libFuzzer target in C around the exported computation of all of SmartSBD's features."""
+
+    def command(work: Path) -> tuple[list[str], dict[str, str]]:
+        from export.fixed import limits
+        from export.forms.nodes import Nodes
+        from export.forms.tree import Tree
+        from export.params import Options
+        from export.source import Source
+        from export.targets import emit
+        from features.params import SbdParams
+        from features.smartsbd import FEATURES
+
+        labels = ("NSB", "SB")
+        form = Tree(FEATURES, labels, 0, Nodes((0, -1, -1), (9, 0, 1), (2, 0, 0)))
+        nothing = np.zeros((0, len(FEATURES)))
+        model = Source(
+            "watched", "1", "smartsbd", form.kind, FEATURES, labels, 0.5, form, "", b"",
+            nothing, nothing[:, 0],
+        )  # fmt: skip
+        # Small windows: a DTW costs their square, and their bound is one number in the code.
+        options = Options(sbd=SbdParams(max_points=32))
+        for name, content in emit("c", model, options).items():
+            (work / name).write_bytes(content)
+        (work / "ranges.h").write_text(
+            "".join(
+                f"static const int32_t {name}[] = {{ {', '.join(map(str, bound))} }};\n"
+                for name, bound in zip(("lowest", "highest"), limits(FEATURES), strict=True)
+            )
+        )
+        return compiled(source, f"-I{work}")(work)
+
+    return command
+
+
 TARGETS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
     "table": compiled("table_fuzz.c", f"-I{RUNTIME}"),
+    "companion": with_features("companion_fuzz.c"),
     "document": interpreted("document_fuzz.py"),
 }
 """Name -> what makes its command and environment; its seeds are in corpus/<name>."""
