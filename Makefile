@@ -44,8 +44,8 @@ fuzz: .make/setup ## fuzz what reads files from others, SECONDS (600) each
 	@test -d .fuzz/site/atheris || $(UV) pip install --quiet --target .fuzz/site --no-deps atheris==3.0.0
 	$(RUN) python tests/fuzz/fuzz.py --seconds $(SECONDS)
 
-bench: .make/setup ## every benchmark beside its peers, one after the other
-	@set -e; for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b; done
+bench: .make/setup ## every benchmark beside its peers, one after the other (QUICK=1: some minutes)
+	@$(RUN) python benchmarks/run.py $(if $(QUICK),--quick)
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

@@ -36,7 +36,7 @@ class Figure:
 
 FIGURES: dict[str, Figure] = {
     "bytes": Figure(
-        (("object_bytes",), ("jited_bytes", "map_bytes")),
+        (("object_bytes", "file_bytes"), ("jited_bytes", "map_bytes")),
         "bytes of code and constants",
         "export it with -t c",
     ),

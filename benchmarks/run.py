@@ -1,0 +1,103 @@
+"""Every benchmark, one after the other; `make bench` runs this.
+
+Each is a program that prints JSON alone on stdout and ends with 1 where what it aims at isn't met.
+What it printed is kept in benchmarks/results/ (with --quick in .bench/quick/, so that short runs
+never replace long ones). One that fails doesn't stop the rest; the status at the end tells.
+
+    python benchmarks/run.py [--quick] [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_S = 1800
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Arguments of one program.
+
+    Attributes
+    ----------
+    always, quick : tuple of str
+        Given always, and with ``--quick`` besides.
+    needs : tuple of str, optional
+        A file that must be there, and the command that makes it.
+    """
+
+    always: tuple[str, ...] = ("--json",)
+    quick: tuple[str, ...] = ()
+    needs: tuple[str, str] | None = None
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "dtw": Benchmark(quick=("--quick", "--repeats", "2")),
+    "ingest": Benchmark(quick=("--megabytes", "4", "--repeats", "1")),
+    "exporters": Benchmark(quick=("--quick",)),
+    "classify": Benchmark(quick=("--repeats", "2")),
+    "svm_cost": Benchmark(
+        quick=("--rounds", "1"), needs=("data/processed/sbd.parquet", "make repro")
+    ),
+    "netsim": Benchmark(always=()),
+}
+"""Name of ``benchmarks/<name>.py`` -> how it is run."""
+
+
+def run(name: str, quick: bool, results: Path) -> str:
+    """Run one and keep what it printed; what went wrong, or nothing."""
+    benchmark = BENCHMARKS[name]
+    if benchmark.needs and not (ROOT / benchmark.needs[0]).is_file():
+        print(f"skipped: {benchmark.needs[0]} is missing: {benchmark.needs[1]} makes it")
+        return ""
+    command = [sys.executable, f"benchmarks/{name}.py", *benchmark.always]
+    command += benchmark.quick if quick else ()
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"took longer than {LIMIT_S} s"
+    spent = f"{time.monotonic() - begun:.0f} s"
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return f"status {done.returncode} without a result after {spent}"
+    results.mkdir(parents=True, exist_ok=True)
+    path = results / f"{name}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"{path.relative_to(ROOT)} after {spent}")
+    return f"status {done.returncode}: its aim isn't met" if done.returncode else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(BENCHMARKS)}")
+    parser.add_argument("--quick", action="store_true", help="minutes instead of the whole")
+    args = parser.parse_args()
+    unknown = [name for name in args.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}")
+    results = ROOT / ".bench" / "quick" if args.quick else ROOT / "benchmarks" / "results"
+    failed = {}
+    for name in args.names or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        problem = run(name, args.quick, results)
+        if problem:
+            print(problem, flush=True)
+            failed[name] = problem
+    for name, problem in failed.items():
+        print(f"FAILED  {name}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
