@@ -119,6 +119,8 @@ def bundle_files(
         "features": _features(source.features),
         "schema_hash": source.schema_hash,
         "model_hash": source.model_hash,
+        "source_model_hash": source.source_model_hash or source.model_hash,
+        "passes": list(source.passes),
         "targets": listed,
         "files": {name: _sha256(content) for name, content in files.items()},
         "vectors": _vectors(source),

@@ -31,6 +31,10 @@ class Options(Strict):
     sbd: SbdParams = Field(
         SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
     )
+    depth: int | None = Field(None, description="pass: trees of at most so many comparisons deep")
+    nodes: int | None = Field(None, description="pass: trees of at most so many nodes together")
+    bits: int | None = Field(None, description="pass: so many bits per threshold and leaf")
+    vectors: int | None = Field(None, description="pass: at most so many support vectors")
 
 
 class VerifyParams(Strict):

@@ -41,6 +41,10 @@ class Source:
         [n, labels] scores of a policy. A model with a state sees the rows as one sequence.
     scaling : dict
         Accuracy lost to integers, as measured in training.
+    passes : tuple of dict
+        What was done to the form since, see :mod:`export.passes`.
+    source_model_hash : str
+        Hash of the form before that.
     """
 
     name: str
@@ -56,6 +60,8 @@ class Source:
     values: NDArray[np.float64]
     probability: NDArray[np.float64]
     scaling: dict[str, Any] = field(default_factory=dict)
+    passes: tuple[dict[str, Any], ...] = ()
+    source_model_hash: str = ""
 
     @property
     def identifier(self) -> str:

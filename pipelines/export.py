@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from data.errors import UserError
     from export.manifest import MANIFEST, bundle_files
     from export.params import Options
+    from export.passes import transformed
     from models.sbd.store import replace_directory
     from pipelines.sources import open_source
 
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if not given:
             raise UserError(f"{flag} is missing; {EXAMPLE}")
     options = Options.parse({"layout": args.layout} | _settings(args.set), "options")
-    source = open_source(args.model, options)
+    source = transformed(open_source(args.model, options), options)
     if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
         raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
     chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]

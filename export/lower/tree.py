@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from export.forms.nodes import MAX_DEPTH, Nodes
 from export.forms.tree import Tree
 from export.lower.prepare import NotLowerable, Prepared, in_q16
-from export.passes import tidy_nodes
+from export.passes.tidy import tidy_nodes
 
 
 def lower(prepared: Prepared) -> Tree:

@@ -13,7 +13,7 @@ from export.document import dumps, loads, model_hash
 from export.forms.linear import Linear
 from export.forms.nodes import MAX_DEPTH, Nodes
 from export.forms.tree import Tree
-from export.passes import tidy_nodes
+from export.passes.tidy import tidy_nodes
 
 TREE = Tree(SPECS, ("NSB", "SB"), 7, Nodes((1, -1, 0, -1, -1), (5, 1, -3, 2, 9), (2, 0, 4, 0, 0)))
 LINEAR = Linear(SPECS, ("NSB", "SB"), 0, (1, -2, 3, 2**20), -5, 4)

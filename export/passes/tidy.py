@@ -1,4 +1,7 @@
-"""Form -> form with the same meaning on every observation within the features' ranges."""
+"""Trees without branches that nothing reaches and comparisons that decide nothing.
+
+The meaning stays the same on every observation within the features' ranges.
+"""
 
 from __future__ import annotations
 
