@@ -48,7 +48,10 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "export",
         "Into the kernel",
-        tuple(f"export_blocks:{n}" for n in ("drawn", "scaling", "certificates")),
+        (
+            *(f"export_blocks:{n}" for n in ("drawn", "scaling", "certificates")),
+            "peers:exporters",
+        ),
     ),
 )
 """Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""

@@ -1,0 +1,62 @@
+"""Our exported code beside other exporters' on the same trees, as ``make bench`` measured it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.markup import Column, Html, code, paragraph, table
+
+COMMAND = "make bench"
+
+
+def exporters(inputs: Inputs) -> str:
+    """Speed, size and mistakes of every exporter on every model of the benchmark."""
+    path = inputs.root / "benchmarks" / "results" / "exporters.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise MissingInput(path, COMMAND) from None
+    rows: list[list[Any]] = []
+    for title, model in found["models"].items():
+        counts = f"{model['trees']} tree{'s' if model['trees'] > 1 else ''}"
+        rows.append([f"{title}: {counts}, {model['nodes']} nodes"])
+        ours = model["ratios"]["ours"]
+        for name, one in model["results"].items():
+            rows.append(_row(name, one, model["ratios"], name == ours))
+    columns = [
+        Column("exporter", number=False),
+        Column("ns per decision"),
+        Column("times ours", group="relative to our faster layout"),
+        Column("size, times ours", group="relative to our faster layout"),
+        Column("bytes"),
+        Column("random rows", group="wrong answers"),
+        Column("at thresholds", group="wrong answers"),
+    ]
+    peers = ", ".join(p for p in found["peers"] if not p.startswith(("numpy", "scikit-learn")))
+    note = paragraph(
+        f"Made by {COMMAND} ({peers}): all compiled code with {' '.join(found['flags'])}, the same "
+        "driver and the same rows, which fall into all leaves evenly and are more than a branch "
+        "predictor learns; the shortest of interleaved rounds counts. Wrong is what differs from "
+        "the source model on integers: random ones, and every threshold at −1, 0, +1. Ratios "
+        "travel to other machines, nanoseconds don't. A call of ONNX Runtime or scikit-learn from "
+        "Python is mostly the call itself; with 4096 rows at once it is the model."
+    )
+    return table(columns, rows, "Exporters on the same trees in one run") + note
+
+
+def _row(name: str, one: Mapping[str, Any], ratios: Mapping[str, Any], fastest: bool) -> list[Any]:
+    shown: Any = Html(f"<strong>{code(name).text}</strong>") if fastest else name
+    if "error" in one:
+        return [shown, one["error"], None, None, None, None, None]
+    return [
+        shown,
+        f"{one['ns']:.3g}" if one["ns"] < 1000 else f"{one['ns']:.0f}",
+        f"{ratios['time'][name]:.2f}",
+        f"{ratios['bytes'][name]:.2f}" if name in ratios["bytes"] else None,
+        one.get("bytes"),
+        f"{one['random_wrong']} of {one['random_rows']}",
+        f"{one['threshold_wrong']} of {one['threshold_rows']}",
+    ]
