@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipelines.live_record import Task
 
 LOG = "live.jsonl"
-SCENARIOS = ("live-nsb", "live-sb", "live-shift")
+SCENARIOS = ("live-nsb", "live-nsb-greedy", "live-sb", "live-shift")
 CONTROLS = ("smartsbd", "lia", "reno")
 ATTEMPTS = 4
 STAGGER_S = 0.7
@@ -47,13 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for records and figures")
     parser.add_argument("--jobs", type=int, default=4, help="labs at once (default 4)")
+    parser.add_argument(
+        "--check", action="store_true", help="compute each window's features in Python too"
+    )
     parser.add_argument("--first-slot", type=int, default=60, help="number of the first lab")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run what is not yet in ``<out>/live.jsonl``, then sum up; 1 where a run is missing."""
     from data.errors import UserError
-    from pipelines import live_figures, live_kernel, live_summary
+    from pipelines import live_figures, live_kernel, live_summary, live_tables
     from pipelines.output import print_json
 
     if os.geteuid():
@@ -83,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(summary)
     else:
-        print(f"{args.out}: summary.json, {', '.join(figures)}")
-        print(json.dumps(summary["verdicts"]))
+        print(live_tables.markdown(summary))
+        print(f"{args.out}: summary.json, {', '.join(figures)}", file=sys.stderr)
     for scenario, site, cc, repeat in sorted(missing):
         print(f"no valid run: {scenario} {site} {cc} {repeat}", file=sys.stderr)
     return 1 if missing else 0
@@ -156,6 +159,8 @@ class Campaign:
         self.jobs: int = args.jobs
         self.slots = deque(range(args.first_slot, args.first_slot + args.jobs))
         self.model = str(bundle.manifest["model_hash"])
+        self.features = bundle.features
+        self.check: bool = args.check
         self.controller = controller
         self.lock = threading.Lock()
         self.next_start_s = 0.0
@@ -200,18 +205,25 @@ class Campaign:
     def _attempt(self, task: Task, slot: int) -> dict[str, Any]:
         from data.lab import agent
         from data.lab import run as lab
+        from pipelines import live_check
         from pipelines.live_record import record
 
         logs = self.out / "logs"
         logs.mkdir(parents=True, exist_ok=True)
         verdicts = logs / f"{task.name}.verdicts.jsonl"
+        samples = logs / f"{task.name}.samples" if self.check else None
         controller = self.controller
         live = lab.Live(task.cc)
         if task.cc == "smartsbd":
             live = lab.Live(
                 controller.name,
                 lambda where: agent.command(
-                    controller.agent, controller.decisions, where, task.drawn.first, verdicts
+                    controller.agent,
+                    controller.decisions,
+                    where,
+                    task.drawn.first,
+                    verdicts,
+                    samples,
                 ),
             )
         with self.lock:
@@ -223,7 +235,10 @@ class Campaign:
             task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live
         )  # fmt: skip
         log = verdicts if live.agent and "traffic" in result.record else None
-        return record(task, result.record, log, self.model)
+        kept = record(task, result.record, log, self.model)
+        if log and samples:
+            kept["check"] = live_check.compare(kept, samples, self.features)
+        return kept
 
     def _append(self, kept: dict[str, Any]) -> None:
         with self.lock, (self.out / LOG).open("a", encoding="utf-8") as log:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pipelines.live_summary import REFERENCE, interval, measured
+from pipelines.live_tables import NAMES
 
 Record = dict[str, Any]
 COLOURS = {"smartsbd": "#3b82c4", "lia": "#e07b39", "reno": "#3a9d6e"}
-NAMES = {"smartsbd": "SmartSBD", "lia": "LIA", "reno": "MP Reno"}
 
 
 def write(records: Sequence[Record], out: Path) -> list[str]:
@@ -23,7 +23,7 @@ def write(records: Sequence[Record], out: Path) -> list[str]:
     records : sequence of dict
         Lines of live.jsonl.
     out : Path
-        Folder for ``fig8.svg``, ``fig9.svg``, ``fig10.svg``.
+        Folder for ``fig8.svg``, ``fig8-greedy.svg``, ``fig9.svg``, ``fig10.svg``.
 
     Returns
     -------
@@ -39,6 +39,7 @@ def write(records: Sequence[Record], out: Path) -> list[str]:
              "axes.spines.top": False, "axes.spines.right": False}  # fmt: skip
     drawings: dict[str, tuple[str, Callable[[list[Record]], Any]]] = {
         "fig8.svg": ("live-nsb", _throughput),
+        "fig8-greedy.svg": ("live-nsb-greedy", _throughput),
         "fig9.svg": ("live-sb", _friendliness),
         "fig10.svg": ("live-shift", _series),
     }

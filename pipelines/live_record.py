@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.lab.scenario import Scenario
 from data.lab.validate import HOST_REASONS, WINDOW_MIN_RTTS
 from models.sbd.accumulate import NSB, SB
@@ -141,6 +143,7 @@ def record(task: Task, lab: dict[str, Any], agent_log: Path | None, model: str) 
         "warmup_s": round(WARMUP_WINDOWS * window_s(drawn), 3),
         "phases": phases(drawn, offset_s),
         "mptcp_mbps": _mbps(traffic["per_second"]["mptcp"]),
+        "background_mbps": [round(float(np.mean(_mbps(flow))), 4) for flow in flows],
         "rival_mbps": None if rival is None else _mbps(flows[rival]),
         "verdicts": [],
         "agent": None,

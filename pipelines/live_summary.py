@@ -217,6 +217,8 @@ def _agreement(runs: Sequence[Record]) -> dict[str, Any]:
         "answered_by_the_kernel": len(answered),
         "mismatches": sum(v["kernel_class"] != v["class"] for v in answered),
         "answered_after_us": _spread(after_us),
+        "checked_in_python": sum(r["check"]["windows"] for r in runs if "check" in r),
+        "unequal_to_python": sum(r["check"]["unequal"] for r in runs if "check" in r),
     }
 
 

@@ -51,7 +51,9 @@ def compile_agent(headers: Path, identifier: str, program: Path) -> None:
         )
 
 
-def command(program: Path, decisions: int, lab: Lab, first: str, out: Path) -> list[str]:
+def command(
+    program: Path, decisions: int, lab: Lab, first: str, out: Path, samples: Path | None = None
+) -> list[str]:
     """Command line of the agent of one lab; it prints ``ready`` and ends on SIGTERM.
 
     Parameters
@@ -66,8 +68,10 @@ def command(program: Path, decisions: int, lab: Lab, first: str, out: Path) -> l
         Interface of the first subflow: ``wifi`` or ``lte``.
     out : Path
         Where its verdicts go, a line of JSON each.
+    samples : Path, optional
+        Where what it hands to ``sbd_sample`` goes: time in us, subflow, RTT in us, state.
     """
-    wifi = "0" if first == "wifi" else "1"
-    netns = str(lab.inode("c"))
-    return [str(program), "--netns", netns, "--port", str(PORT), "--decisions", str(decisions),
-            "--wifi", wifi, "--out", str(out)]  # fmt: skip
+    words = [str(program), "--netns", str(lab.inode("c")), "--port", str(PORT)]
+    words += ["--decisions", str(decisions), "--wifi", "0" if first == "wifi" else "1"]
+    words += ["--out", str(out)]
+    return words + (["--samples", str(samples)] if samples else [])

@@ -1,5 +1,5 @@
-/* agent --netns INUM --port PORT --decisions MAP_ID [--wifi 0|1|-1] --out FILE: shared-bottleneck
- * detection beside a running sender. Events of probe.bpf.c become the model's features and class;
+/* agent --netns INUM --port PORT --decisions MAP_ID [--wifi 0|1|-1] --out FILE [--samples FILE]:
+ * shared-bottleneck detection beside a running sender. Events of probe.bpf.c become the model's features and class;
  * both go into the map "decisions" of the model's congestion control, whose own answer is read
  * back. FILE gets a line of JSON for each verdict, and a last one that sums up.
  *
@@ -154,6 +154,23 @@ static struct probe_bpf *load_probe(__u32 netns, __u16 port)
 	return skeleton;
 }
 
+static FILE *create(const char *file)
+{
+	FILE *made = fopen(file, "we");
+
+	if (!made)
+		die("create %s: %s", file, strerror(errno));
+	return made;
+}
+
+static void finish(FILE *made, const char *file)
+{
+	int failed = ferror(made);
+
+	if (fclose(made) || failed)
+		die("write %s: %s", file, strerror(errno));
+}
+
 int main(int count, char **arguments)
 {
 	static const struct option options[] = {
@@ -162,13 +179,14 @@ int main(int count, char **arguments)
 		{"decisions", required_argument, NULL, 'd'},
 		{"wifi", required_argument, NULL, 'w'},
 		{"out", required_argument, NULL, 'o'},
+		{"samples", required_argument, NULL, 's'},
 		{0},
 	};
 	struct agent agent = {.decisions = -1, .wifi = -1};
 	long netns = 0, port = 0, map = 0;
 	struct probe_bpf *skeleton;
-	const char *file = NULL;
-	int option, failed;
+	const char *file = NULL, *samples = NULL;
+	int option;
 
 	while ((option = getopt_long(count, arguments, "", options, NULL)) != -1) {
 		switch (option) {
@@ -187,26 +205,28 @@ int main(int count, char **arguments)
 		case 'o':
 			file = optarg;
 			break;
+		case 's':
+			samples = optarg;
+			break;
 		default:
 			return 2;
 		}
 	}
 	if (optind != count || !netns || !port || !map || !file) {
 		fputs("usage: agent --netns INUM --port PORT --decisions MAP_ID [--wifi 0|1|-1] "
-		      "--out FILE\n", stderr);
+		      "--out FILE [--samples FILE]\n", stderr);
 		return 2;
 	}
 	agent.decisions = open_decisions(map);
-	agent.out = fopen(file, "we");
-	if (!agent.out)
-		die("create %s: %s", file, strerror(errno));
+	agent.out = create(file);
+	agent.samples = samples ? create(samples) : NULL;
 	signal(SIGTERM, stop);
 	signal(SIGINT, stop);
 	skeleton = load_probe((__u32)netns, (__u16)port);
 	run(&agent, skeleton);
 	probe_bpf__destroy(skeleton);
-	failed = ferror(agent.out);
-	if (fclose(agent.out) || failed)
-		die("write %s: %s", file, strerror(errno));
+	finish(agent.out, file);
+	if (agent.samples)
+		finish(agent.samples, samples);
 	return 0;
 }

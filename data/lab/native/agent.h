@@ -10,6 +10,7 @@ struct agent {
 	int decisions; /* the congestion control's map */
 	int wifi;      /* number of the subflow over WiFi; -1: the one of smaller RTT */
 	FILE *out;
+	FILE *samples; /* a copy of what sbd_sample() is called with; NULL: none */
 	__u64 events, verdicts, answers, mismatches, late;
 	__u64 features_ns, classify_ns;
 };

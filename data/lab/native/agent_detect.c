@@ -149,6 +149,9 @@ int agent_event(void *context, void *data, size_t size)
 	while (order_take(&connection->order, time_us, &sample)) {
 		if (!sample.rtt_us && sample.ca_state < 0)
 			continue;
+		if (agent->samples)
+			fprintf(agent->samples, "%" PRIu64 " %u %u %d\n", sample.time_us,
+				sample.subflow, sample.rtt_us, sample.ca_state);
 		sbd_sample(&connection->sbd, sample.subflow, sample.time_us, sample.rtt_us,
 			   sample.ca_state);
 		while (sbd_ready(&connection->sbd))

@@ -1,0 +1,111 @@
+"""The summary of live runs as Markdown, as docs/live.md has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+NAMES = {"smartsbd": "SmartSBD", "lia": "LIA", "reno": "MP Reno"}
+
+
+def markdown(summary: Mapping[str, Any]) -> str:
+    """Tables of all scenarios that the summary has, then verdicts and cost."""
+    parts = []
+    for scenario, sites in summary["scenarios"].items():
+        parts.append(f"### {scenario}\n\n{_scenario(sites)}")
+    parts.append(f"### Verdicts\n\n{_verdicts(summary['scenarios'])}")
+    parts.append(f"### Cost\n\n{_cost(summary)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def _number(found: Mapping[str, Any] | None, digits: int = 2) -> str:
+    if not found or found["mean"] is None:
+        return ""
+    text = f"{found['mean']:.{digits}f}"
+    if found["low"] is None:
+        return text
+    return f"{text} [{found['low']:.{digits}f}, {found['high']:.{digits}f}]"
+
+
+def _scenario(sites: Mapping[str, Any]) -> str:
+    first = next(iter(next(iter(sites.values()))["controls"].values()))
+    if "mptcp_mbps" not in first:
+        return _moving(sites)
+    with_rival = "rival_mbps" in first
+    head = ["site", "control", "MPTCP, Mbps", "of SmartSBD's"]
+    head += ["competing TCP, Mbps", "MPTCP / TCP"] if with_rival else []
+    rows = []
+    for site, found in sites.items():
+        for cc, control in found["controls"].items():
+            relative = found["relative_to_smartsbd"].get(cc)
+            row = [site, NAMES[cc], _number(control["mptcp_mbps"]), _number(relative)]
+            if with_rival:
+                row += [_number(control["rival_mbps"]), _number(control["mptcp_over_rival"])]
+            rows.append(row)
+    return _table(head, rows)
+
+
+def _moving(sites: Mapping[str, Any]) -> str:
+    head = ["site", "control", "phase", "MPTCP, Mbps", "of SmartSBD's", "competing TCP, Mbps"]
+    rows = []
+    for site, found in sites.items():
+        for phase, relative in found["relative_to_smartsbd"].items():
+            for cc, control in found["controls"].items():
+                mine = control[phase]
+                rows.append(
+                    [site, NAMES[cc], f"{phase.removeprefix('phase ')} ({mine['label']})",
+                     _number(mine["mptcp_mbps"]), _number(relative.get(cc)),
+                     _number(mine["rival_mbps"])]
+                )  # fmt: skip
+    return _table(head, rows)
+
+
+def _verdicts(scenarios: Mapping[str, Any]) -> str:
+    head = ["scenario", "site", "T, s", "first verdict after, s", "right", "SB to NSB after, s",
+            "NSB to SB after, s"]  # fmt: skip
+    rows = []
+    for scenario, sites in scenarios.items():
+        for site, found in sites.items():
+            mine = found["controls"].get("smartsbd", {}).get("verdicts")
+            if mine is None:
+                continue
+            row = [scenario, site, f"{found['window_s']:.1f}", _number(mine["first_at_s"], 1),
+                   f"{mine['right']} of {mine['judged']}"]  # fmt: skip
+            rows.append(row + [_shift(mine.get(f"shift {n}")) for n in (1, 2)])
+    return _table(head, rows)
+
+
+def _shift(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    missed = f", {found['not_detected']} never" if found["not_detected"] else ""
+    return _number(found["delay_s"], 1) + missed
+
+
+def _cost(summary: Mapping[str, Any]) -> str:
+    rows = []
+    for control, found in summary["cost"]["bpf"].items():
+        each = found["ns_per_ack"]
+        rows.append([f"`{control}`, BPF per ACK", "" if each is None else f"{each:.0f} ns",
+                     f"{found['acks']} ACKs"])  # fmt: skip
+    agent, verdicts = summary["cost"]["agent"], summary["verdicts"]
+    for name, unit in (("features_us", "µs"), ("classify_ns", "ns")):
+        found = agent[name]
+        if found["mean"] is not None:
+            rows.append([f"agent: {name.split('_')[0]} of a window",
+                         f"{found['mean']:.1f} {unit}, at most {found['max']:.1f}",
+                         f"median {found['median']:.1f} {unit}"])  # fmt: skip
+    share = agent["cpu_share"]["mean"]
+    if share is not None:
+        rows.append(["agent: share of a core", f"{100 * share:.2f} %",
+                     f"{agent['us_per_event']['mean']:.1f} µs an event"])  # fmt: skip
+    median = verdicts["answered_after_us"]["median"]
+    if median is not None:
+        rows.append(["the kernel's answer comes after", f"{median / 1e3:.1f} ms",
+                     "median; at the next ACK"])  # fmt: skip
+    return _table(["what", "mean", "of"], rows)
