@@ -96,7 +96,14 @@ def loaded(bundle: Bundle, work: Path) -> Iterator[Controller]:
         coupled.ensure(_compile(bundle, work), coupled.LIVE)
         try:
             programs = operations(coupled.LIVE)
-            decisions = _map_of(programs["cong_avoid"], "decisions")
+            maps = _maps_of(programs["cong_avoid"])
+            if "decisions" not in maps:
+                raise UserError(f"{bundle.directory}: no map 'decisions'; export the model again")
+            decisions = maps["decisions"]
+            # The kernel keeps 15 characters of a map's name.
+            table = maps.get(f"{bundle.identifier}_models"[:15])
+            if table is not None:
+                _fill(bundle, table, work)
             yield Controller(coupled.LIVE, program, decisions, programs)
         finally:
             coupled.unregister(coupled.LIVE)
@@ -136,11 +143,23 @@ def operations(name: str) -> dict[str, int]:
     return found
 
 
-def _map_of(program: int, name: str) -> int:
-    for number in _bpftool("prog", "show", "id", str(program))["map_ids"]:
-        if _bpftool("map", "show", "id", str(number)).get("name") == name:
-            return int(number)
-    raise UserError(f"the congestion control has no map {name!r}; export the model again")
+def _maps_of(program: int) -> dict[str, int]:
+    numbers = _bpftool("prog", "show", "id", str(program))["map_ids"]
+    shown = [(_bpftool("map", "show", "id", str(number)), int(number)) for number in numbers]
+    return {str(one.get("name", "")): number for one, number in shown}
+
+
+def _fill(bundle: Bundle, table: int, work: Path) -> None:
+    """Put the model's nodes into the map that its congestion control walks."""
+    loader = work / "load"
+    source = bundle.directory / f"{bundle.identifier}_load.c"
+    nodes = bundle.directory / f"{bundle.identifier}.nodes.bin"
+    compile_it = ["gcc", "-O2", "-o", str(loader), str(source), "-lbpf"]
+    for command in (compile_it, [str(loader), str(nodes), str(table)]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = " ".join(done.stderr.split())[-300:]
+            raise UserError(f"{source}: {reason}; run: cczoo verify {bundle.directory}")
 
 
 @contextlib.contextmanager
