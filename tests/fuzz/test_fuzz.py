@@ -3,6 +3,7 @@
 import pytest
 
 from export.document import dumps, loads
+from export.forms import FORMS
 from export.table_file import read, write
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
@@ -24,12 +25,14 @@ def test_some_seconds_find_nothing(name, tmp_path):
 def test_seeds_are_of_this_version():
     tables = {path.stem: path for path in (HERE / "corpus" / "table").iterdir()}
     documents = list((HERE / "corpus" / "document").iterdir())
-    assert documents
+    kinds = set()
     for path in documents:
         form = loads(path.read_bytes(), path.name)
+        kinds.add(form.kind)
         assert dumps(form) == path.read_text()
         table = tables.pop(path.stem, None)
         if table:
             assert write(form) == table.read_bytes()
             assert read(table.read_bytes(), form.features, form.labels, table.name) == form
+    assert kinds == set(FORMS), "a kind without a seed in corpus/document is hardly fuzzed"
     assert set(tables) == {"left", "right"}, "the deepest trees, too large to keep twice"
