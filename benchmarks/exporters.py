@@ -20,7 +20,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from export.source import Source  # noqa: E402
 from export.targets import emit  # noqa: E402
 
 FLAGS = ["-std=gnu99", "-O2"]
-COMPILE_S = 45
+COMPILE_CPU_S = 60
 RANDOM_ROWS = 20_000
 TIMED_ROWS = 1 << 15
 ROUNDS = 6
@@ -126,27 +125,24 @@ def compile_one(name: str, case: trees.Case, work: Path) -> dict[str, Any]:
     own = sorted((work / "tl2cgen").glob("*.c")) if name == "tl2cgen" else []
     compiler = [*find_compiler(), *FLAGS, "-w", f"-I{folder}", f"-I{work}"]
     objects = []
-    begun = time.monotonic()
     try:
         for i, file in enumerate([folder / "model.c", *own]):
             objects.append(str(folder / f"{i}.o"))
-            left = COMPILE_S - (time.monotonic() - begun)
-            subprocess.run(
-                [*compiler, "-c", str(file), "-o", objects[-1]],
-                check=True, capture_output=True, text=True, timeout=max(left, 0.1),
-            )  # fmt: skip
+            compiling = [*compiler, "-c", str(file), "-o", objects[-1]]
+            # CPU time, so that a busy machine doesn't decide who may take part.
+            limited = ["prlimit", f"--cpu={COMPILE_CPU_S}", *compiling]
+            subprocess.run(limited, check=True, capture_output=True, text=True)
         program = folder / "program"
         driver = [*compiler, str(PEERS / "driver.c"), *objects, "-lm", "-o", str(program)]
         subprocess.run(driver, check=True, capture_output=True, text=True)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not compiled within {COMPILE_S} s"}
     except subprocess.CalledProcessError as error:
+        if "Killed" in error.stderr or "CPU time" in error.stderr:
+            return {"error": f"not compiled within {COMPILE_CPU_S} s of CPU time"}
         lines = [line for line in error.stderr.splitlines() if "error" in line]
         return {"error": (lines or [error.stderr])[0].split("error:")[-1].strip()[:120]}
     sizes = subprocess.run(["size", "-A", *objects], check=True, capture_output=True, text=True)
     sections = re.findall(r"^\.(?:text|rodata|data|bss)\S*\s+(\d+)", sizes.stdout, re.M)
-    compiled_s = round(time.monotonic() - begun, 1)
-    return {"program": program, "bytes": sum(map(int, sections)), "compiled_s": compiled_s}
+    return {"program": program, "bytes": sum(map(int, sections))}
 
 
 def ask(program: Path, rows: np.ndarray, timed: int, rounds: int) -> tuple[np.ndarray, float]:
@@ -199,9 +195,9 @@ def measure(case: trees.Case, python: Path | None, repeats: int) -> dict[str, di
 
 def ratios(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What travels to other machines: time and size relative to our faster layout."""
-    ours = {n: r for n, r in results.items() if n.startswith("cczoo")}
+    ours = {n: r for n, r in results.items() if n.startswith("cczoo") and "ns" in r}
     best = min(ours, key=lambda n: ours[n]["ns"])
-    compiled = [n for n in WRAPPERS if n not in ours and "ns" in results[n]]
+    compiled = [n for n in WRAPPERS if not n.startswith("cczoo") and "ns" in results[n]]
     fastest = min(compiled, key=lambda n: results[n]["ns"], default=None)
     return {
         "ours": best,
@@ -268,7 +264,7 @@ def main() -> int:
         not r["random_wrong"] and not r["threshold_wrong"]
         for model in report["models"].values()
         for name, r in model["results"].items()
-        if name.startswith("cczoo")
+        if name.startswith("cczoo") and "error" not in r
     )
     slower = [
         title
