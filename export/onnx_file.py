@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from data.errors import UserError
 from features.spec import Feature, schema_hash
 
@@ -21,7 +18,7 @@ def convert(
     estimator: Any,
     features: Sequence[Feature],
     name: str,
-    labels: tuple[str, str],
+    labels: tuple[str, ...],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
     """Convert a fitted binary classifier.
@@ -77,6 +74,10 @@ def convert(
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"]))
     _drop_unused(graph)
+    # The converter names the default domain twice, which quantisers refuse.
+    opset = {item.domain: item for item in model.opset_import}
+    del model.opset_import[:]
+    model.opset_import.extend(opset.values())
     graph.name = name
     graph.doc_string = ""
     helper.set_model_props(model, {**metadata(features, labels), **(extra or {})})
@@ -84,14 +85,36 @@ def convert(
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def metadata(features: Sequence[Feature], labels: tuple[str, str]) -> dict[str, str]:
-    """What a runtime needs to know to feed the model."""
-    return {
+def metadata(
+    features: Sequence[Feature],
+    labels: tuple[str, ...],
+    states: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """What a runtime needs to know to feed the model.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Their names, units, scales and ranges are told, and the hash of all that.
+    labels : tuple of str
+    states : mapping, optional
+        Of a recurrent model: input of a state -> output of the same state after the observation.
+        Zeros start a sequence.
+    """
+    told = {
         "features": json.dumps([f.name for f in features]),
+        "units": json.dumps([f.unit for f in features]),
+        "scaling": json.dumps([f.scale for f in features]),
         "feature_specs": json.dumps([asdict(f) for f in features]),
         "labels": json.dumps(list(labels)),
         "schema_hash": schema_hash(features),
     }
+    if states:
+        told |= {
+            "state_in": json.dumps(list(states.keys())),
+            "state_out": json.dumps(list(states.values())),
+        }
+    return told
 
 
 def _drop_unused(graph: Any) -> None:
@@ -108,57 +131,54 @@ def _drop_unused(graph: Any) -> None:
     graph.initializer.extend(constants)
 
 
-def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray[np.float64]:
-    """Run a file of ours.
-
-    Parameters
-    ----------
-    content : bytes
-        The ONNX file.
-    values : float array [n, d]
-        Observations; rounded to float32 as the file's input demands.
-    where : str
-        Its name, for the message.
-
-    Returns
-    -------
-    float64 array [n]
+def parsed(content: bytes, where: str) -> Any:
+    """The file as onnx's ModelProto.
 
     Raises
     ------
     UserError
-        When ONNX Runtime refuses the file or its inputs and outputs aren't ours.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        answer = session.run(["probability"], {"features": values.astype(np.float32)})[0]
-    except Exception as error:
-        # ONNX Runtime raises many unrelated types, some of them straight from C++.
-        reason = str(error).splitlines()[0][:200]
-        raise UserError(f"{where}: ONNX Runtime refuses it: {reason}") from None
-    return np.asarray(answer, dtype=np.float64).reshape(-1)
-
-
-def described(content: bytes, expected_schema: str, where: str) -> None:
-    """Refuse a file whose metadata doesn't name the features that the bundle names.
-
-    Raises
-    ------
-    UserError
-        When the schema hash in the file is missing or another.
+        When it isn't an ONNX file.
     """
     import onnx
 
     try:
-        model = onnx.load_from_string(content)
+        return onnx.load_from_string(content)
     except Exception as error:
         # Protobuf's own error types differ between its implementations.
         raise UserError(f"{where}: not an ONNX file: {error}") from None
-    found = {item.key: item.value for item in model.metadata_props}.get("schema_hash")
-    if found != expected_schema:
+
+
+def properties(model: Any) -> dict[str, str]:
+    """Metadata of a parsed file."""
+    return {item.key: item.value for item in model.metadata_props}
+
+
+def described(content: bytes, expected_schema: str, where: str) -> dict[str, Any]:
+    """Refuse a file that doesn't say of itself what a bundle says of it.
+
+    Returns
+    -------
+    dict
+        ``opset``: versions by domain, and ``states``: how many inputs are states.
+
+    Raises
+    ------
+    UserError
+        When the schema hash in the file is missing or another, or a state that the metadata name
+        isn't an input and an output of the graph.
+    """
+    model = parsed(content, where)
+    said = properties(model)
+    if said.get("schema_hash") != expected_schema:
+        found = said.get("schema_hash")
         raise UserError(f"{where}: made for other features (schema hash {found})")
+    states = {key: json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")}
+    ends = {"state_in": model.graph.input, "state_out": model.graph.output}
+    for key, names in states.items():
+        missing = set(names) - {end.name for end in ends[key]}
+        if missing or len(names) != len(states["state_in"]):
+            raise UserError(
+                f"{where}: its metadata's {key} don't fit the graph: {', '.join(sorted(missing))}"
+            )
+    opset = {item.domain or "ai.onnx": item.version for item in model.opset_import}
+    return {"opset": opset, "states": len(states["state_in"])}

@@ -28,12 +28,16 @@ class Options(Strict):
     grid: Literal["fit", "quantile", "even"] = Field(
         "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
     )
+    batch: Literal["dynamic"] | int | None = Field(
+        None, description="onnx: dynamic, or exactly so many rows (as the model has it)"
+    )
+    int8: bool = Field(False, description="onnx: 8-bit weights, with the loss measured")
     sbd: SbdParams = Field(
         SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
     )
     depth: int | None = Field(None, description="pass: trees of at most so many comparisons deep")
     nodes: int | None = Field(None, description="pass: trees of at most so many nodes together")
-    bits: int | None = Field(None, description="pass: so many bits per threshold and leaf")
+    bits: int | None = Field(None, description="pass: bits of a threshold, leaf or coordinate")
     vectors: int | None = Field(None, description="pass: at most so many support vectors")
 
 

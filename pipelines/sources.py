@@ -1,7 +1,8 @@
-"""What ``cczoo export`` may be given: a model of the zoo or a function that needs no training."""
+"""What ``cczoo export`` may be given: a model, an ONNX file, or a function without training."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,15 @@ if TYPE_CHECKING:
 
 
 def open_source(name: str, options: Options) -> Source:
-    """A model by zoo name, directory or ``registry:NAME[@ALIAS]``, or a function by its name.
+    """What a name stands for.
+
+    Parameters
+    ----------
+    name : str
+        A zoo name, a model's directory, ``registry:NAME[@ALIAS]``, an ONNX file whose metadata
+        describe its features, or a function's name.
+    options : Options
+        For functions.
 
     Raises
     ------
@@ -22,4 +31,8 @@ def open_source(name: str, options: Options) -> Source:
 
     if name in FUNCTIONS:
         return FUNCTIONS[name](options)
+    if name.endswith(".onnx"):
+        from export.onnx_source import source_from_onnx
+
+        return source_from_onnx(Path(name))
     return source_of(open_model(name))

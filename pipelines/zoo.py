@@ -176,7 +176,8 @@ def write_entry(
     from export.document import dumps
     from export.fixed import to_integers
     from export.lower import NotLowerable, lower
-    from export.onnx_file import convert, predict
+    from export.onnx_file import convert
+    from export.onnx_run import predict
     from features.spec import schema_hash
     from models.sbd import store
 

@@ -31,6 +31,8 @@ FORMS: dict[str, str] = {
     "lut": "export.forms.table",
     "grid": "export.forms.grid",
     "mlp": "export.forms.mlp",
+    "gru": "export.forms.recurrent",
+    "lstm": "export.forms.recurrent",
     "rbf": "export.forms.rbf",
 }
 """Kind -> module."""

@@ -55,9 +55,9 @@ class Dense:
 
     def answer(self, x: Ints, curve: Curve | None) -> Ints:
         """The layer's activations on int64 [n, inputs], int64 [n, outputs] within 32 bits."""
-        z = np.clip(self.sums(x) >> self.shift, -INT32_MAX, INT32_MAX)
+        z: Ints = np.clip(self.sums(x) >> self.shift, -INT32_MAX, INT32_MAX)
         if self.activation == "relu":
-            return np.maximum(z, 0)
+            return np.asarray(np.maximum(z, 0))
         if self.activation in CURVED:
             if curve is None:
                 raise ValueError(f"{self.activation} needs a table")

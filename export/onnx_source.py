@@ -1,0 +1,71 @@
+"""A float model given as an ONNX file, with what its metadata say of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from data.errors import UserError
+from export.fixed import limits, to_values
+from export.lower.network import lower_network
+from export.lower.prepare import NotLowerable
+from export.onnx_file import parsed, properties
+from export.onnx_run import predict
+from export.source import Source
+from features.spec import Feature
+
+STORED = 256
+
+
+def source_from_onnx(path: Path) -> Source:
+    """An ONNX file as exporters take it.
+
+    Its metadata are those of :func:`export.onnx_file.metadata`. Having no data of its own, it gets
+    observations drawn from its features' ranges.
+
+    Raises
+    ------
+    UserError
+        When the file can't be read or run, or its metadata don't describe its features.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: give a readable ONNX file") from None
+    said = properties(parsed(content, str(path)))
+    try:
+        specs = [Feature(**spec) for spec in json.loads(said["feature_specs"])]
+        labels = tuple(str(label) for label in json.loads(said["labels"]))
+        low, high = limits(specs)
+    except (KeyError, TypeError, ValueError) as error:
+        names = ", ".join(f.name for f in fields(Feature))
+        raise UserError(
+            f"{path}: its metadata must hold feature_specs ({names} of each) and labels as JSON: "
+            f"{type(error).__name__} {error}: write them with export.onnx_file.metadata"
+        ) from None
+    features = tuple(specs)
+    threshold = float(said.get("threshold", 0.5))
+    form, no_form = None, ""
+    try:
+        form = lower_network(content, features, labels, threshold)
+    except NotLowerable as error:
+        no_form = str(error)
+    drawn = np.random.default_rng(0).integers(low, high, (STORED, len(low)), endpoint=True)
+    values = to_values(drawn, features)
+    return Source(
+        name=path.stem,
+        version="1",
+        family=said.get("family", "onnx"),
+        kind="network" if form is None else form.kind,
+        features=features,
+        labels=labels,
+        threshold=threshold,
+        form=form,
+        no_form=no_form,
+        onnx=content,
+        values=values,
+        probability=predict(content, values, str(path)),
+    )
