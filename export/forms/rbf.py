@@ -79,6 +79,12 @@ class Rbf:
         """Binary logarithm of the number of the table's steps."""
         return table_bits(self.table)
 
+    @property
+    def coordinate_bits(self) -> int:
+        """Width of the integers that hold the vectors' coordinates: 16 or 32."""
+        vectors = self.arrays[0]
+        return 16 if np.maximum(vectors, -1 - vectors).max() < 1 << 15 else 32
+
     @cached_property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
         """``vectors, weights, table`` as int64 arrays."""

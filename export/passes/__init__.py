@@ -27,8 +27,8 @@ from export.source import Source
 PASSES: dict[str, str] = {
     "depth": "export.passes.depth",
     "nodes": "export.passes.nodes",
-    "bits": "export.passes.bits",
     "vectors": "export.passes.vectors",
+    "bits": "export.passes.bits",
 }
 """Option -> module."""
 

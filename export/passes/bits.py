@@ -1,4 +1,4 @@
-"""Thresholds and leaf values of fewer significant bits."""
+"""Thresholds, leaf values and support vectors of fewer significant bits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import numpy as np
 from data.errors import UserError
 from export.forms.forest import Forest
 from export.forms.nodes import Nodes
+from export.forms.rbf import Rbf
 from export.forms.tree import Tree
 from export.ir import Ints
-from export.passes.collapse import KINDS, with_trees
+from export.passes.collapse import with_trees
+from export.passes.coordinates import coarser
 
-__all__ = ["KINDS", "smaller"]
+KINDS = frozenset({"tree", "forest", "rbf"})
 
 
-def smaller(form: Tree | Forest, bits: int, x: Ints) -> Tree | Forest:
-    """Thresholds and leaf values that fit ``bits`` bits, the sign included.
+def smaller(form: Tree | Forest | Rbf, bits: int, x: Ints) -> Tree | Forest | Rbf:
+    """Thresholds and leaf values, or support vectors, that fit ``bits`` bits with their sign.
 
     A threshold becomes ``((t + 1) << s) - 1`` with ``t`` of ``bits`` bits, so ``x <= threshold``
     is ``x >> s <= t``; ``s`` is the feature's, from its largest threshold. A leaf value becomes a
-    multiple of a power of two that all leaves share. ``x`` isn't needed: coarser numbers are the
-    same everywhere.
+    multiple of a power of two that all leaves share. Only support vectors need ``x``
+    (:mod:`export.passes.coordinates`).
 
     Raises
     ------
@@ -29,6 +31,8 @@ def smaller(form: Tree | Forest, bits: int, x: Ints) -> Tree | Forest:
     """
     if not 2 <= bits <= 32:
         raise UserError(f"--set bits={bits}: 2 to 32 expected")
+    if isinstance(form, Rbf):
+        return coarser(form, bits, x)
     shifts = feature_shifts(form, bits)
     leaf = max(_magnitude(v) for n in form.trees for v in n.arrays[1][n.arrays[0] < 0].tolist())
     step = _shift(leaf, bits)

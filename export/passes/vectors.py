@@ -16,44 +16,18 @@ from export.exp_table import ONE_BITS
 from export.forms.rbf import Rbf
 from export.ir import Ints
 from export.lower.prepare import Floats
-from export.lower.rbf import integer_weights
+from export.passes.refit import refitted
 
 KINDS = frozenset({"rbf"})
-RIDGE = 1e-6
-"""Keeps the fit from answering rounding errors with huge weights."""
 
 
 def smaller(form: Rbf, vectors: int, x: Ints) -> Rbf:
-    """At most ``vectors`` support vectors.
-
-    Their weights are those that come nearest to the form's scores (least squares) on ``x``
-    (int64 [n, d]) and on all its support vectors.
-    """
+    """At most ``vectors`` support vectors, with weights for ``x`` (int64 [n, d])."""
     if vectors >= len(form.vectors):
         return form
-    at, weights, _ = form.arrays
-    chosen = _pivots(form.kernels(at) / 2.0**ONE_BITS, vectors)
+    chosen = _pivots(form.kernels(form.arrays[0]) / 2.0**ONE_BITS, vectors)
     kept = dataclasses.replace(form, vectors=tuple(form.vectors[i] for i in chosen))
-    points = np.concatenate([at, form.coordinates(x)])
-    target = np.concatenate([form.kernels(part) @ weights for part in np.array_split(points, 32)])
-    kernels = kept.kernels(points) / 2.0**ONE_BITS
-    normal = kernels.T @ kernels + RIDGE * np.eye(vectors)
-    fitted = np.asarray(np.linalg.solve(normal, kernels.T @ (target / 2.0**form.shift)), np.float64)
-    unit = 2.0**form.shift
-    whole, shift = integer_weights(fitted, form.bias / unit)
-    return dataclasses.replace(
-        kept,
-        weights=tuple(map(int, whole)),
-        cut=_moved(form.cut, shift - form.shift),
-        bias=_moved(form.bias, shift - form.shift),
-        shift=shift,
-    )
-
-
-def _moved(value: int, places: int) -> int:
-    """``value`` with more or fewer fractional bits, rounded down, within 62 bits."""
-    moved = value << places if places >= 0 else value >> -places
-    return max(-(2**62), min(2**62, moved))
+    return refitted(form, kept, np.zeros(vectors), x)
 
 
 def _pivots(kernels: Floats, count: int) -> list[int]:

@@ -1,6 +1,8 @@
 """Passes: smaller forms, how much they change, and what the manifest says about it."""
 
+import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -146,6 +148,26 @@ def test_support_vectors_are_bounded_and_fitted_again(table, features):
     assert losses[2] < 0.005
     assert losses[2] < losses[1] < losses[0]
     assert vectors.smaller(form, len(form.vectors), k) == form
+
+
+def test_sixteen_bit_vectors_are_fitted_again(table, features):
+    x, y = table
+    estimator = make_pipeline(StandardScaler(), SVC(gamma=0.25, C=1000.0, max_iter=20000))
+    with warnings.catch_warnings(action="ignore"):
+        form = lower(estimator.fit(x, y), features)
+    k = to_integers(x, features)
+    small = bits.smaller(form, 16, k[:400])
+    assert form.coordinate_bits == 32
+    assert small.coordinate_bits == 16
+    assert small.places < form.places
+    assert loads(dumps(small), "x") == small
+    assert changed(form, small, k) < 0.004
+    as_before = np.array(form.weights) / 2.0**form.shift * 2.0**small.shift
+    unfitted = dataclasses.replace(small, weights=tuple(map(int, as_before)))
+    assert changed(form, unfitted, k) > changed(form, small, k), "fitting must be what helps"
+    assert bits.smaller(form, 32, k) == form
+    with pytest.raises(UserError, match="too few"):
+        bits.smaller(form, 6, k)
 
 
 def test_surroundings_lie_between_neighbours():
