@@ -93,8 +93,9 @@ class Workshop:
         return self._compile([*find_compiler(), *HOST_FLAGS, str(source)], built, ["-lbpf"])
 
     def runtime(self, name: str) -> Path:
-        """One of the C programs of ``export/runtime``."""
-        return self.host(RUNTIME / f"{name}.c", name)
+        """One of the C programs of ``export/runtime``, compiled once."""
+        made = self.work / name
+        return made if made.exists() else self.host(RUNTIME / f"{name}.c", name)
 
     def _compile(self, command: list[str], built: str, libraries: list[str] | None = None) -> Path:
         path = self.work / built

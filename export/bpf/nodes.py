@@ -29,7 +29,7 @@ ROW = np.dtype([("value", "<i4"), ("turn", "<u4")])
 FURTHEST = (1 << 32) // MAX_FEATURES
 """Nodes that a turn can pass over."""
 INT64_MIN = -(2**63)
-LEAST_NODES = 1024
+LEAST_NODES, LEAST_TREES = 1024, 256
 """Capacity of a small model's map, so that a somewhat larger one can replace it."""
 
 
@@ -43,9 +43,11 @@ class Capacity:
 
 
 def capacity(form: Tree | Forest) -> Capacity:
-    """Room for a model, its nodes rounded up to a power of two."""
-    nodes = sum(map(len, form.trees))
-    return Capacity(_power_of_two(len(form.trees)), max(LEAST_NODES, _power_of_two(nodes)))
+    """Room for a model, its nodes and a forest's trees rounded up to powers of two."""
+    nodes = max(LEAST_NODES, _power_of_two(sum(map(len, form.trees))))
+    if isinstance(form, Tree):
+        return Capacity(1, nodes)
+    return Capacity(max(LEAST_TREES, _power_of_two(len(form.trees))), nodes)
 
 
 def nodes_file(form: Tree | Forest, schema_hash: str) -> bytes:

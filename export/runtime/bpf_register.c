@@ -39,7 +39,6 @@ static int offered(const char *name)
 
 int main(int argc, char **argv)
 {
-	static char log_text[LOG_BYTES];
 	struct bpf_program *program;
 	struct bpf_object *object;
 	struct bpf_map *map;
@@ -59,11 +58,10 @@ int main(int argc, char **argv)
 		die("sbd_cong_avoid", ENOENT);
 	map = operations(object);
 	bpf_map__set_map_flags(map, F_LINK);
-	bpf_program__set_log_level(program, LOG_STATS);
-	bpf_program__set_log_buf(program, log_text, sizeof(log_text));
+	keep_logs(object, program);
 	error = bpf_object__load(object);
 	if (error)
-		refused("the verifier refuses the congestion control", log_text, error);
+		refused("the verifier refuses the congestion control", error);
 	if (!bpf_map__attach_struct_ops(map))
 		die("preparing the congestion control", errno);
 	link = bpf_link_create(bpf_map__fd(map), 0, STRUCT_OPS, NULL);
@@ -71,7 +69,7 @@ int main(int argc, char **argv)
 		die("registering the congestion control", link);
 	if (!offered(argv[2]))
 		die(argv[2], ENOENT);
-	report_program(bpf_program__fd(program), log_text);
+	report_program(program);
 	close(link);
 	if (offered(argv[2]))
 		die("unregistering the congestion control", EBUSY);

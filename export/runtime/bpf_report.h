@@ -21,12 +21,26 @@ static inline void die(const char *what, int error)
 	exit(1);
 }
 
-/* The verifier's last words before its statistics say why. */
-static inline void refused(const char *what, char *log, int error)
-{
-	char *reason = "", *line = strtok(log, "\n");
+/* The verifier's log of the program to report on, and of those beside it. */
+static char program_log[LOG_BYTES], other_log[LOG_BYTES];
 
-	for (; line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17);
+static inline void keep_logs(struct bpf_object *object, const struct bpf_program *reported)
+{
+	struct bpf_program *each;
+
+	bpf_object__for_each_program(each, object) {
+		bpf_program__set_log_level(each, LOG_STATS);
+		bpf_program__set_log_buf(each, each == reported ? program_log : other_log,
+					 LOG_BYTES);
+	}
+}
+
+/* The verifier's last words before its statistics say why. */
+static inline void refused(const char *what, int error)
+{
+	const char *reason = "", *line = strtok(*program_log ? program_log : other_log, "\n");
+
+	for (; line && strncmp(line, "verification time", 17) && strncmp(line, "processed ", 10);
 	     line = strtok(NULL, "\n"))
 		reason = line;
 	fprintf(stderr, "verifier %s\n", reason);
@@ -40,9 +54,9 @@ static inline int only_warnings(enum libbpf_print_level level, const char *forma
 }
 
 /* Bytes of stack: the verifier's "stack depth 40+24" names one frame per function. */
-static inline unsigned int stack_bytes(const char *log)
+static inline unsigned int stack_bytes(void)
 {
-	const char *at = strstr(log, "stack depth ");
+	const char *at = strstr(program_log, "stack depth ");
 	unsigned int sum = 0;
 	char *end;
 
@@ -73,15 +87,15 @@ static inline unsigned long map_bytes(int fd)
 	return bytes;
 }
 
-static inline void report_program(int fd, const char *log)
+static inline void report_program(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {};
 	unsigned int size = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 		die("reading a program's info", errno);
 	fprintf(stderr, "verified_insns %u\nxlated_bytes %u\njited_bytes %u\nstack_bytes %u\n",
-		info.verified_insns, info.xlated_prog_len, info.jited_prog_len, stack_bytes(log));
+		info.verified_insns, info.xlated_prog_len, info.jited_prog_len, stack_bytes());
 }
 
 #endif

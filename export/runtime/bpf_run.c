@@ -23,7 +23,6 @@ struct answer {
 };
 
 static struct bpf_object *object;
-static char log_text[LOG_BYTES];
 static void *observations;
 static const struct answer *answers;
 static size_t columns, row_bytes;
@@ -81,11 +80,10 @@ static void load(const char *path, size_t rows)
 		die("opening the object", errno);
 	bpf_map__set_max_entries(map("observations"), rows);
 	bpf_map__set_max_entries(map("answers"), rows);
-	bpf_program__set_log_level(program("decide"), LOG_STATS);
-	bpf_program__set_log_buf(program("decide"), log_text, sizeof(log_text));
+	keep_logs(object, program("decide"));
 	error = bpf_object__load(object);
 	if (error)
-		refused("the verifier refuses the program", log_text, error);
+		refused("the verifier refuses the program", error);
 	columns = bpf_map__value_size(map("observations")) / sizeof(int32_t);
 	row_bytes = (columns * sizeof(int32_t) + 7) / 8 * 8;
 	observations = mapped("observations", rows);
@@ -235,7 +233,7 @@ int main(int argc, char **argv)
 		replace_while_running(argv[4], (const char *[]){ argv[6], argv[7] }, info.id, rows);
 	else
 		free(copy_of_answers(rows));
-	report_program(bpf_program__fd(program("decide")), log_text);
+	report_program(program("decide"));
 	report_maps();
 	if (timed) {
 		read_rows(timed);
