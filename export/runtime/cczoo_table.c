@@ -7,24 +7,11 @@
 
 /* Offsets in a file; all numbers are little-endian. */
 enum {
-	AT_MAGIC = 0,
-	AT_VERSION = 4,
-	AT_KIND = 6,
-	AT_CLASSES = 7,
-	AT_SIZE = 8,
-	AT_FEATURES = 12,
-	AT_CUT = 16,
-	AT_SCHEMA = 24,
-	AT_MODEL = 56,
-	AT_PARTS = 88,
-	AT_ITEMS = 92,
-	AT_BIAS = 96,
+	AT_MAGIC = 0, AT_VERSION = 4, AT_KIND = 6, AT_CLASSES = 7, AT_SIZE = 8, AT_FEATURES = 12,
+	AT_CUT = 16, AT_SCHEMA = 24, AT_MODEL = 56, AT_PARTS = 88, AT_ITEMS = 92, AT_BIAS = 96,
 	HEAD_BYTES = 104,
-	ROOT_BYTES = 4,
-	NODE_BYTES = 8,
-	WEIGHT_BYTES = 4,
-	CHECKSUM_BYTES = 4
 };
+enum { ROOT_BYTES = 4, NODE_BYTES = 8, WEIGHT_BYTES = 4, CHECKSUM_BYTES = 4 };
 
 /* A node's link: index of its right child, and above it the feature compared; 0 in a leaf. */
 #define RIGHT_BITS 20
