@@ -44,9 +44,10 @@ def random_calls(rng: np.random.Generator, params: SbdParams) -> Calls:
         subflow[odd] = rng.integers(-3, 4, odd.sum())
         acked_bytes[odd] = rng.integers(0, 1 << 62, odd.sum())
         time_us[rng.random(n) < 0.01] -= usual_us
-        late = np.sort(rng.integers(0, n, 3))
-        for at in late:
-            time_us[at:] += 1 << int(rng.integers(8, 60))
+        for at in rng.integers(0, n, 2):
+            time_us[at:] += 1 << int(rng.integers(8, 48))
+        # Soon after it the clock ends, and with it the windows.
+        time_us[n - n // 20 :] += 1 << int(rng.integers(48, 62))
     return Calls(
         subflow,
         np.maximum(time_us, 0).astype(np.uint64),

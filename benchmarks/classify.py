@@ -1,0 +1,133 @@
+"""What a verdict costs: SmartSBD's features and tree as exported C, by length of the window.
+
+Everything is compiled as for a kernel (no SIMD, no floats), fed with made-up connections whose
+min RTTs give windows of so many points, and timed in interleaved rounds of which the shortest
+counts, since the machines that this runs on are shared. The paper's kernel module took 2.23 ms
+for the features of a window and 4.47 ms for a classification (smartsbd.txt section 5.4).
+
+    python benchmarks/classify.py --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from export.companions.feed import Feed, build_feed
+from export.harness import build
+from export.params import Options
+from export.targets import emit
+from export.vectors import timing_rows
+from features.fixed_sbd import evaluate
+from features.fixed_series import Calls
+from features.spec import Feature
+from pipelines.zoo import open_model, source_of
+
+MODELS = ("smartsbd-dt", "smartsbd-rf")
+BASES_US = {
+    50: (20_000, 20_000),
+    100: (20_000, 40_000),
+    300: (20_000, 120_000),
+    1024: (20_000, 440_000),
+}
+"""Points of a window -> min RTTs: 50 larger min RTTs long, one point per smaller one."""
+WINDOWS = 6
+LIMITS_US = {"sbd_classify at length 100": 100.0, "tree alone": 0.04}
+TIMEOUT_S = 120.0
+
+
+def connection(points: int, seed: int = 1) -> Calls:
+    """ACKs every other millisecond on each subflow, losses now and then."""
+    rng = np.random.default_rng(seed)
+    base_us = np.array(BASES_US[points])
+    n = int((WINDOWS + 1.5) * 50 * base_us.max() / 1000)
+    subflow = np.arange(n) % 2
+    time_us = np.cumsum(rng.integers(500, 1500, n)) + 10_000_000
+    queue_us = (np.sin(time_us / 900_000 + 0.4 * subflow) + 1) * 30_000
+    rtt_us = base_us[subflow] + queue_us.astype(np.int64) + rng.integers(0, 3000, n)
+    rtt_us[:2] = base_us
+    ca_state = np.full(n, -1)
+    lost = rng.random(n) < 0.01
+    ca_state[lost] = rng.choice([0, 1, 3, 4], lost.sum())
+    ca_state[2:4] = 3
+    return Calls(
+        subflow, time_us.astype(np.uint64), rtt_us, ca_state,
+        np.zeros(n, np.bool_), np.zeros(n, np.uint64),
+    )  # fmt: skip
+
+
+def measure(name: str, held: Path, repeats: int) -> dict:
+    source = source_of(open_model(name))
+    for file, content in emit("c", source, Options()).items():
+        (held / file).write_bytes(content)
+    works = [held / "feed", held / "model"]
+    for work in works:
+        work.mkdir()
+    made = (source.identifier, works[0], TIMEOUT_S)
+    feed = build_feed(held, *made, features=source.features)
+    program = build(held / f"{source.identifier}.h", source.identifier, works[1], TIMEOUT_S)
+    rows = timing_rows(source.form, 1)
+    calls = {points: connection(points) for points in BASES_US}
+    result = {
+        "code_bytes": feed.object_bytes,
+        "model_bytes": program.object_bytes,
+        "stack_bytes": feed.stack_bytes,
+        "state_bytes": feed.state_bytes,
+        "model_ns": 1e300,
+        "lengths": {p: checked(feed, source.features, made) for p, made in calls.items()},
+    }
+    for _ in range(repeats):
+        result["model_ns"] = min(result["model_ns"], program.ns_per_decision(rows, TIMEOUT_S))
+        for points, made in calls.items():
+            found = feed.nanoseconds((made, -1), 4, TIMEOUT_S)
+            cell = result["lengths"][points]
+            for key, ns in zip(("sample_ns", "features_ns", "classify_ns"), found, strict=True):
+                cell[key] = min(cell[key], ns)
+    return result
+
+
+def checked(feed: Feed, features: Sequence[Feature], made: Calls) -> dict:
+    """How many windows are timed, and how many of them are wrong."""
+    meant = evaluate(made, -1, Options().sbd, features)
+    (answer,) = feed.run([(made, -1)], TIMEOUT_S)
+    wrong = int((answer.fixed.x != meant.x).any(axis=1).sum())
+    return {
+        "windows": len(meant.window), "wrong": wrong,
+        "sample_ns": 1e300, "features_ns": 1e300, "classify_ns": 1e300,
+    }  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--repeats", type=int, default=10, help="interleaved rounds")
+    args = parser.parse_args()
+    report = {"load_before": os.getloadavg()[0], "limits_us": LIMITS_US, "models": {}}
+    for name in MODELS:
+        with tempfile.TemporaryDirectory() as held:
+            report["models"][name] = measure(name, Path(held), args.repeats)
+    report["load_after"] = os.getloadavg()[0]
+    if args.json:
+        print(json.dumps(report, indent=2))
+        return 0
+    for name, r in report["models"].items():
+        sizes = f"{r['code_bytes']} bytes with its features, {r['model_bytes']} alone"
+        print(f"\n{name}: model alone {r['model_ns']:.1f} ns; {sizes}")
+        print(f"  {r['stack_bytes']} bytes of stack, {r['state_bytes']} per connection")
+        print(f"  {'points':>8}{'features us':>14}{'classify us':>14}{'sample ns':>12}{'wrong':>7}")
+        for points, cell in r["lengths"].items():
+            times = f"{cell['features_ns'] / 1e3:>14.2f}{cell['classify_ns'] / 1e3:>14.2f}"
+            print(f"  {points:>8}{times}{cell['sample_ns']:>12.1f}{cell['wrong']:>7}")
+    print(f"\nload {report['load_before']:.1f} before, {report['load_after']:.1f} after")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

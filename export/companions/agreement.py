@@ -1,0 +1,214 @@
+"""How far exported features agree with Python's, over whole logs.
+
+For each bundle: windows of which the C and the fixed-point reference differ (must be 0), and what
+fixed point changes against the floating-point features and the float model of training.
+
+    cczoo export smartsbd-dt -t c -t onnx --out build/smartsbd-dt
+    python -m export.companions.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from data.ingest import ingest
+from data.schema import LABELS
+from data.store import iter_connections
+from export.companions.feed import Feed, build_feed
+from export.fixed import to_integers
+from export.harness import CannotRun
+from export.manifest import Broken, Bundle, read_bundle
+from export.onnx_run import decided, predict
+from features import smartsbd
+from features.fixed_sbd import evaluate, needs_throughput, wifi_of
+from features.fixed_series import calls
+from features.params import SbdParams
+from features.resample import Float, Int
+from features.windows import Window, choose_pair, windows
+
+BATCH = 64
+"""Connections that the C is given at a time."""
+TIMEOUT_S = 120.0
+
+Connection = tuple[dict[str, Any], Any]
+
+
+@dataclass
+class Agreement:
+    """Counts of one bundle over the connections so far."""
+
+    bundle: Bundle
+    feed: Feed
+    params: SbdParams
+    connections: int = 0
+    fixed: int = 0
+    floating: int = 0
+    mismatches: int = 0
+    exact: list[Float] = field(default_factory=list)
+    integers: list[Int] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+
+    def add(self, batch: Sequence[Connection]) -> None:
+        """Compare the windows of some connections."""
+        features = self.bundle.features
+        acks = needs_throughput(features)
+        made = []
+        for row, events in batch:
+            pair = choose_pair(events)
+            if pair is not None:
+                given = calls(events, pair, self.params, acks)
+                made.append((row, events, given, wifi_of(row, pair)))
+        answers = self.feed.run([(given, wifi) for _, _, given, wifi in made], TIMEOUT_S)
+        for (row, events, given, wifi), answer in zip(made, answers, strict=True):
+            meant = evaluate(given, wifi, self.params, features)
+            self.mismatches += answer.unlike(meant, self._form_classes(meant.x))
+            found = windows(row, events, self.params)[0]
+            at = {window.index: x for window, x in zip(found, self._floats(found), strict=True)}
+            both = [k for k, index in enumerate(meant.window.tolist()) if index in at]
+            self.fixed += len(meant.window)
+            self.floating += len(found)
+            self.exact += [at[int(meant.window[k])] for k in both]
+            self.integers += [meant.x[k] for k in both]
+            self.labels += [str(row["label"])] * len(both)
+        self.connections += len(batch)
+
+    def report(self) -> dict[str, Any]:
+        """What was found."""
+        features = self.bundle.features
+        x = np.array(self.integers, np.int64).reshape(-1, len(features))
+        exact = np.array(self.exact).reshape(-1, len(features))
+        scaled = np.abs(x - to_integers(exact, features))
+        float_classes = self._float_classes(exact)
+        fixed_classes = self._form_classes(x)
+        truth = np.array([LABELS[::-1].index(label) for label in self.labels], np.int64)
+        return {
+            "name": self.bundle.manifest["name"],
+            "connections": self.connections,
+            "windows_fixed": self.fixed,
+            "mismatches_c_reference": self.mismatches,
+            "windows_float": self.floating,
+            "windows_both": len(x),
+            "largest_difference": {
+                f.name: int(column.max(initial=0))
+                for f, column in zip(features, scaled.T, strict=True)
+            },
+            "disagreeing_verdicts": int((float_classes != fixed_classes).sum()),
+            "accuracy_float": float((float_classes == truth).mean()),
+            "accuracy_fixed": float((fixed_classes == truth).mean()),
+        }
+
+    def _floats(self, found: Sequence[Window]) -> Float:
+        columns = [f.name for f in smartsbd.FEATURES]
+        chosen = [columns.index(f.name) for f in self.bundle.features]
+        if not found:
+            return np.empty((0, len(chosen)))
+        return np.asarray(smartsbd.compute(found)[:, chosen])
+
+    def _form_classes(self, x: Int) -> Int:
+        if self.bundle.form is None:
+            raise UserError(f"{self.bundle.directory}: has no form: export it again with -t c")
+        return self.bundle.form.evaluate(x).classes
+
+    def _float_classes(self, values: NDArray[np.float64]) -> Int:
+        (path,) = self.bundle.files("onnx")
+        return decided(predict(path.read_bytes(), values, path.name), self.bundle.threshold)
+
+
+def agreement(
+    bundles: Sequence[Path], connections: Iterable[Connection], work: Path
+) -> list[dict[str, Any]]:
+    """Compare bundles with their meaning over connections.
+
+    Parameters
+    ----------
+    bundles : sequence of Path
+        Exported with the targets c and onnx.
+    connections : iterable
+        Rows and events, as :func:`data.store.iter_connections` has them.
+    work : Path
+        For objects.
+
+    Returns
+    -------
+    list of dict
+        One per bundle: ``windows_fixed`` and ``mismatches_c_reference``; ``windows_both`` and, of
+        these, the ``largest_difference`` per feature in scaled units, ``disagreeing_verdicts`` of
+        the float model on float features, and both accuracies.
+
+    Raises
+    ------
+    UserError
+        When a bundle isn't one, or lacks a target.
+    """
+    counting = [_begin(path, work / str(i)) for i, path in enumerate(bundles)]
+    for batch in _batches(connections):
+        for one in counting:
+            one.add(batch)
+    return [one.report() for one in counting]
+
+
+def _begin(path: Path, work: Path) -> Agreement:
+    try:
+        bundle = read_bundle(path)
+    except Broken as error:
+        raise UserError(f"{path}: {error}: export it again") from None
+    targets = bundle.manifest["targets"]
+    if "companion" not in targets.get("c", {}) or "onnx" not in targets:
+        raise UserError(
+            f"{path}: has no computation of features or no float model: export a model of the "
+            "family smartsbd with -t c -t onnx"
+        )
+    work.mkdir()
+    made_of = (path, bundle.identifier, work, TIMEOUT_S)
+    try:
+        feed = build_feed(*made_of, features=bundle.features)
+    except CannotRun as error:
+        raise UserError(f"{path}: {error}") from None
+    return Agreement(bundle, feed, SbdParams.parse(targets["c"]["companion"], str(path)))
+
+
+def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
+    iterator = iter(connections)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch
+
+
+def main() -> int:
+    """Print the agreement of bundles as JSON; 1 when the C differs anywhere."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bundles", nargs="+", type=Path, help="made by cczoo export -t c -t onnx")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--logs", nargs="+", type=Path, help="logs, or directories of them")
+    source.add_argument("--events", type=Path, help="directory made by cczoo ingest")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cczoo-agreement-") as held:
+        work = Path(held)
+        try:
+            events = args.events or work / "events"
+            if args.logs:
+                ingest(args.logs, events)
+            reports = agreement(args.bundles, iter_connections(events), work)
+        except UserError as error:
+            print(f"agreement: {error}", file=sys.stderr)
+            return 2
+    json.dump(reports, sys.stdout, indent=2)
+    print()
+    return int(any(report["mismatches_c_reference"] for report in reports))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
