@@ -37,13 +37,14 @@ int main(int argc, char **argv)
 {
 	FILE *stream = argc > 1 ? fopen(argv[1], "rb") : NULL;
 	static uint8_t file[1 << 20];
+	static const uint8_t zeros[CCZOO_TABLE_HASH_BYTES];
 	struct cczoo_table table;
 	size_t size = stream ? fread(file, 1, sizeof(file), stream) : 0;
 	uint8_t *copy = malloc(size + 1);
 	int error;
 	for (size_t i = 0; i < size; i++)
 		copy[i + 1] = file[i];
-	error = cczoo_table_load(&table, copy + 1, size, 4, NULL);
+	error = cczoo_table_load(&table, copy + 1, size, 4, argc > 2 ? zeros : NULL);
 	puts(cczoo_table_text(error));
 	free(copy);
 	return error;
@@ -62,9 +63,10 @@ def c_reader(tmp_path_factory):
     sources = [str(work / "main.c"), str(RUNTIME / "cczoo_table.c"), f"-I{RUNTIME}"]
     subprocess.run([compiler, *SANITIZER_FLAGS, *sources, "-o", work / "reader"], check=True)
 
-    def said(content):
+    def said(content, *schema):
         (work / "file").write_bytes(content)
-        done = subprocess.run([work / "reader", work / "file"], capture_output=True, check=False)
+        command = [work / "reader", work / "file", *schema]
+        done = subprocess.run(command, capture_output=True, check=False)
         assert not done.stderr, done.stderr.decode()
         return done.stdout.decode().strip()
 
@@ -196,7 +198,8 @@ def test_linear_round_trip(c_reader):
     assert c_reader(write(LINEAR)) == "loaded"
 
 
-def test_other_features_and_other_content_are_named():
+def test_other_features_and_other_content_are_named(c_reader):
+    assert "made for other features" in c_reader(GOOD, "zeros")
     with pytest.raises(UserError, match="other features"):
         read(
             write(TREE), (*SPECS[:3], SPECS[0].__class__("g", "", 0.0, 1.0, 9, "", "")), LABELS, ""
