@@ -63,14 +63,7 @@ def gaussian(prepared: Prepared, bias: float, cut: float) -> Rbf:
     )
     points = np.floor((vectors - center) * unit + 0.5).astype(np.int64)
     points, weights = _merged(points, weights)
-    total = max(float(np.abs(weights).sum()), abs(bias), 1e-300)
-    largest = max(float(np.abs(weights).max()), 1e-300)
-    weight_shift = math.floor(
-        min(math.log2(2.0 ** (61 - ONE_BITS) / total), math.log2((INT32_MAX - 1) / largest))
-    )
-    weight_shift = max(0, min(weight_shift, 62 - ONE_BITS))
-    whole = np.floor(weights * 2.0**weight_shift + 0.5).astype(np.int64)
-    shift = weight_shift + ONE_BITS
+    whole, shift = integer_weights(weights, bias)
     bound = 2.0**62
     return Rbf(
         prepared.features,
@@ -105,6 +98,18 @@ def _merged(points: Ints, weights: Floats) -> tuple[Ints, Floats]:
     summed = np.zeros(len(distinct))
     np.add.at(summed, np.ravel(where), weights)
     return distinct, summed
+
+
+def integer_weights(weights: Floats, bias: float) -> tuple[Ints, int]:
+    """Float64 weights as integers, and the fractional bits that their sum of kernels has.
+
+    As many as 32 bits for each weight and 64 for the sum allow.
+    """
+    total = max(float(np.abs(weights).sum()), abs(bias), 1e-300)
+    largest = max(float(np.abs(weights).max()), 1e-300)
+    room = min(2.0 ** (61 - ONE_BITS) / total, (INT32_MAX - 1) / largest)
+    places = max(0, min(math.floor(math.log2(room)), 62 - ONE_BITS))
+    return np.floor(weights * 2.0**places + 0.5).astype(np.int64), places + ONE_BITS
 
 
 def _dense(matrix: Any) -> Floats:
