@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from data.errors import UserError
 from export.compiled import checked_header
 from export.document import dumps, loads
 from export.fixed import to_values
@@ -19,6 +20,7 @@ from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
 from export.manifest import FORM, Bundle
+from export.onnx_file import described
 from export.onnx_run import decided, predict
 from export.params import Options, VerifyParams
 from export.render import render
@@ -84,6 +86,13 @@ def _header(source: Source, form: Form) -> str:
 def _policy(source: Source) -> Decide:
     """The policy's classes: of its integer form where it has one, else of the float model."""
     form = source.form
+    stateful = (
+        described(source.onnx, source.schema_hash, source.name)["states"]
+        if form is None
+        else form.kind in STATEFUL
+    )
+    if stateful:
+        raise UserError(f"{source.name}: its answers depend on a state, no table has one: try onnx")
     if form is not None:
         return lambda x: form.evaluate(x).classes
 
