@@ -40,7 +40,8 @@ def exporters(inputs: Inputs) -> str:
         f"Made by {COMMAND} ({peers}): all compiled code with {' '.join(found['flags'])}, the same "
         "driver and the same rows, which fall into all leaves evenly and are more than a branch "
         "predictor learns; the shortest of interleaved rounds counts. Wrong is what differs from "
-        "the source model on integers: random ones, and every threshold at −1, 0, +1. Ratios "
+        "the source model on integers: random ones, and every threshold at −1, 0, +1. Calls "
+        "follow each other at once, so that their steps overlap where the code lets them. Ratios "
         "travel to other machines, nanoseconds don't. A call of ONNX Runtime or scikit-learn from "
         "Python is mostly the call itself; with 4096 rows at once it is the model."
     )
