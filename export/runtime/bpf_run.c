@@ -16,6 +16,7 @@
 #include "bpf_report.h"
 
 #define LEAST_ROUNDS 5
+#define ROUND_RUNS 4096 /* short, for some rounds to pass undisturbed on a busy machine */
 #define ENOUGH_NS 400000000ULL
 
 struct answer {
@@ -172,11 +173,11 @@ static void replace_while_running(const char *loader, const char *const tables[2
 	run_loader(loader, tables[0], map_id);
 }
 
-static unsigned int ns_per_run(const char *name, int repeat)
+static unsigned int ns_per_run(const char *name)
 {
 	static const char packet[64];
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = packet, .data_size_in = sizeof(packet),
-		    .repeat = repeat);
+		    .repeat = ROUND_RUNS);
 	int error = bpf_prog_test_run_opts(bpf_program__fd(program(name)), &options);
 
 	if (error)
@@ -185,14 +186,14 @@ static unsigned int ns_per_run(const char *name, int repeat)
 }
 
 /* The shortest of many rounds of each: what the machine does when nobody disturbs it. */
-static void report_time(int rows)
+static void report_time(void)
 {
 	unsigned int decide = UINT32_MAX, baseline = UINT32_MAX;
 	uint64_t begun = now_ns();
 
 	for (int round = 0; round < LEAST_ROUNDS || now_ns() - begun < ENOUGH_NS; round++) {
-		unsigned int with = ns_per_run("decide", rows);
-		unsigned int without = ns_per_run("baseline", rows);
+		unsigned int with = ns_per_run("decide");
+		unsigned int without = ns_per_run("baseline");
 
 		decide = with < decide ? with : decide;
 		baseline = without < baseline ? without : baseline;
@@ -237,7 +238,7 @@ int main(int argc, char **argv)
 	report_maps();
 	if (timed) {
 		read_rows(timed);
-		report_time(timed);
+		report_time();
 	}
 	return 0;
 }
