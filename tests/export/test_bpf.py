@@ -12,14 +12,18 @@ from random_forms import SPECS, forests, trees
 from test_targets_c import source_of
 
 from data.errors import UserError
+from export.bpf import build
 from export.bpf.files import BOTTLENECK, MAX_IF_ELSE_NODES, OPS
 from export.bpf.nodes import HEADER, ROW, mirrored, nodes_file
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
+from export.manifest import bundle_files
 from export.params import Options
 from export.targets import emit
+from models.sbd.store import replace_directory
+from pipelines.cli import main
 
 STUMP = Nodes((0, -1, -1), (7, 10, 20), (2, 0, 0))
 TREE = Tree(SPECS, BOTTLENECK, 15, STUMP)
@@ -165,3 +169,23 @@ def test_the_loader_refuses_a_tree_too_deep(loader):
     nodes, head[4] = nodes[2:], len(nodes) - 2
     said = refusal(loader, HEADER.pack(*head) + b"\0" * 4 + nodes.tobytes())
     assert said.startswith(("no map", "map "))
+
+
+def test_where_bpf_cannot_run_verify_says_what_is_missing(tmp_path, monkeypatch, capsys):
+    values = np.arange(8.0).reshape(2, 4)
+    source = replace(source_of(TREE), values=values, probability=np.zeros(2))
+    files = bundle_files(source, ["bpf"], Options(), "the tests")
+    replace_directory(tmp_path / "bundle", files)
+    command = ["verify", str(tmp_path / "bundle"), "--random", "10"]
+    for change, said in (
+        (lambda m: m.setenv("PATH", "/nowhere"), "clang-14 (apt-get install)"),
+        (lambda m: m.setattr(build, "BTF", Path("/nowhere")), "CONFIG_DEBUG_INFO_BTF=y"),
+        (lambda m: m.setattr(build.os, "geteuid", lambda: 1000), "needs root"),
+    ):
+        with monkeypatch.context() as changed:
+            if said != "clang-14 (apt-get install)":
+                changed.setattr(build.shutil, "which", lambda name: name)
+                changed.setattr(build, "PACKAGES", {})
+            change(changed)
+            assert main(command) == 1
+        assert said in capsys.readouterr().err
