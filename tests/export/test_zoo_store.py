@@ -147,8 +147,8 @@ def test_command_line(zoo, capsys):
     assert main(["zoo", "list", "--zoo", str(zoo), "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert set(rows) == set(ESTIMATORS)
-    assert rows["tree"]["targets"] == ["c", "json", "onnx", "python"]
-    assert rows["svm"]["targets"] == ["onnx"]
+    assert rows["tree"]["targets"] == ["bpf", "c", "json", "lut", "onnx", "python", "table"]
+    assert rows["svm"]["targets"] == ["lut", "onnx"]
     assert main(["zoo", "show", "tree", "--zoo", str(zoo)]) == 0
     assert capsys.readouterr().out == "# tree\n"
     assert main(["zoo", "verify", "--zoo", str(zoo), "--json"]) == 0
