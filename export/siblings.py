@@ -51,7 +51,7 @@ def side_by_side(trees: Sequence[Nodes], lanes: int = LANES) -> Walk:
 
 def _breadth_first(nodes: Nodes, start: int) -> list[tuple[int, int, int]]:
     order = [0]
-    rows = []
+    rows: list[tuple[int, int, int]] = []
     for i in order:  # grows while it is walked
         if nodes.feature[i] < 0:
             rows.append((nodes.value[i], start + len(rows), 0))
