@@ -97,6 +97,25 @@ def _boosting(
     )
 
 
+def _network(
+    seed: int, width: int = 16, layers: int = 2, alpha: float = 1e-2, epochs: int = 30
+) -> Estimator:
+    # A tolerance that no epoch meets: always so many epochs, twice as many gain nothing unseen.
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    network = MLPClassifier(
+        hidden_layer_sizes=(width,) * layers,
+        alpha=alpha,
+        max_iter=10 * epochs,
+        tol=1e9,
+        n_iter_no_change=epochs,
+        random_state=seed,
+    )
+    return make_pipeline(StandardScaler(), network)
+
+
 def _threshold(seed: int) -> Estimator:
     from models.sbd.rules.threshold import Threshold
 
@@ -112,6 +131,7 @@ CLASSIFIERS: dict[str, Classifier] = {
         "logistic regression", _logistic, {"solver": ("liblinear", "lbfgs"), "c": C_GRID}
     ),
     "gradient-boosting": Classifier("gradient boosting", _boosting, {}),
+    "network": Classifier("small neural network", _network, {}),
     "threshold": Classifier("one threshold on the RTT correlation", _threshold, {}),
 }
 """Name -> classifier. scikit-learn is imported only when one is made."""

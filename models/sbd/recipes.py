@@ -18,6 +18,7 @@ SHORT = {
     "svm": "svm-rbf",
     "lr": "logistic-regression",
     "gb": "gradient-boosting",
+    "mlp": "network",
 }
 
 
@@ -70,6 +71,7 @@ def plus(features: Sequence[str], params: Params) -> list[Recipe]:
         "rf": {"depth": depth, "trees": trees, "leaf": 3},
         "lr": {"c": 1.0},
         "gb": {"trees": params.plus.boosting_trees, "depth": 3, "rate": 0.08, "leaf": 20},
+        "mlp": {"width": 16, "layers": 2},
     }
     return [
         Recipe(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)

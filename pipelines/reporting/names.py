@@ -10,6 +10,7 @@ _KINDS = {
     "svm": "SVM, RBF",
     "lr": "logistic regression",
     "gb": "gradient boosting",
+    "mlp": "small neural network",
 }
 _OTHERS = {
     "smartsbd-plus": "smartsbd-plus, chosen without the family",
