@@ -49,29 +49,43 @@ def measured(run: Record, series: str = "mptcp_mbps") -> float:
     return mean_mbps(run, series, run["warmup_s"], run["duration_s"])
 
 
-def judged(run: Record) -> list[tuple[dict[str, Any], bool]]:
-    """Verdicts whose window lies within one phase, each with whether it is right."""
+def judged(run: Record, number: int | None = None) -> list[tuple[dict[str, Any], bool]]:
+    """Verdicts whose window lies within one phase, or within phase `number`, and whether they are right."""
     found = []
+    phases = run["phases"] if number is None else [run["phases"][number]]
     for verdict in run["verdicts"]:
-        for phase in run["phases"]:
+        for phase in phases:
             begin_s = phase["from_s"] + run["window_s"] if phase["from_s"] else 0.0
             if begin_s <= verdict["at_s"] <= phase["to_s"]:
                 found.append((verdict, verdict["class"] == label_class(phase["label"])))
     return found
 
 
-def shift_delays_s(run: Record) -> list[float | None]:
-    """From each shift to the first right verdict; None where there is none in that phase."""
-    delays: list[float | None] = []
+def shift_delays_s(run: Record) -> list[dict[str, Any]]:
+    """How each shift was noticed.
+
+    Returns
+    -------
+    list of dict
+        ``delay_s``, from the shift to the first right verdict, None where there is none in that
+        phase; ``already``: the verdict before the shift was, wrongly then, that one.
+    """
+    found = []
     for phase in run["phases"][1:]:
         wanted = label_class(phase["label"])
+        before = [v for v in run["verdicts"] if v["at_s"] < phase["from_s"]]
         times = [
             verdict["at_s"]
             for verdict in run["verdicts"]
             if phase["from_s"] <= verdict["at_s"] <= phase["to_s"] and verdict["class"] == wanted
         ]
-        delays.append(round(times[0] - phase["from_s"], 3) if times else None)
-    return delays
+        found.append(
+            {
+                "delay_s": round(times[0] - phase["from_s"], 3) if times else None,
+                "already": bool(before) and before[-1]["class"] == wanted,
+            }
+        )
+    return found
 
 
 def summarise(records: Iterable[Record]) -> dict[str, Any]:
@@ -200,10 +214,17 @@ def _verdicts(runs: Sequence[Record]) -> dict[str, Any]:
     if len(runs[0]["phases"]) > 1:
         delays = [shift_delays_s(r) for r in runs]
         for number, shift in enumerate(zip(*delays, strict=True), start=1):
-            known = [delay for delay in shift if delay is not None]
+            waited = [found["delay_s"] for found in shift if not found["already"]]
             result[f"shift {number}"] = {
-                "delay_s": interval(known),
-                "not_detected": len(shift) - len(known),
+                "delay_s": interval([delay for delay in waited if delay is not None]),
+                "not_detected": waited.count(None),
+                "already": len(shift) - len(waited),
+            }
+        for number in range(len(runs[0]["phases"])):
+            own = [judged(r, number) for r in runs]
+            result[f"phase {number + 1}"] = {
+                "right": sum(right for run in own for _, right in run),
+                "judged": sum(len(run) for run in own),
             }
     return result
 

@@ -75,16 +75,25 @@ def _verdicts(scenarios: Mapping[str, Any]) -> str:
             if mine is None:
                 continue
             row = [scenario, site, f"{found['window_s']:.1f}", _number(mine["first_at_s"], 1),
-                   f"{mine['right']} of {mine['judged']}"]  # fmt: skip
+                   _right(mine)]  # fmt: skip
             rows.append(row + [_shift(mine.get(f"shift {n}")) for n in (1, 2)])
     return _table(head, rows)
+
+
+def _right(found: Mapping[str, Any]) -> str:
+    whole = f"{found['right']} of {found['judged']}"
+    phases = [of for name, of in found.items() if name.startswith("phase ")]
+    each = ", ".join(f"{of['right']} of {of['judged']}" for of in phases)
+    return f"{whole} ({each})" if each else whole
 
 
 def _shift(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return ""
-    missed = f", {found['not_detected']} never" if found["not_detected"] else ""
-    return _number(found["delay_s"], 1) + missed
+    words = [_number(found["delay_s"], 1)]
+    words += [f"{found['already']} already wrong so"] if found["already"] else []
+    words += [f"{found['not_detected']} never"] if found["not_detected"] else []
+    return "; ".join(word for word in words if word)
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

@@ -145,7 +145,15 @@ def test_verdicts_across_a_shift_are_not_judged_and_delays_count_from_it(tmp_pat
     kept = live_record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
     assert kept["valid"]
     assert [right for _, right in live_summary.judged(kept)] == [True, False, True, True, False]
-    assert live_summary.shift_delays_s(kept) == [pytest.approx(11.0), None]
+    assert [found["delay_s"] for found in live_summary.shift_delays_s(kept)] == [11.0, None]
+    # The wrong verdict at 50 s is what the shift will have: no delay can be told.
+    assert [found["already"] for found in live_summary.shift_delays_s(kept)] == [True, False]
+    lines[1] = verdict_line(50, 1)
+    good = live_record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
+    assert [found["already"] for found in live_summary.shift_delays_s(good)] == [False, False]
+    verdicts = live_summary.summarise([kept, good])["scenarios"]["live-shift"]["shanghai"]
+    shift = verdicts["controls"]["smartsbd"]["verdicts"]["shift 1"]
+    assert (shift["already"], shift["delay_s"]["n"]) == (1, 1)
     assert kept["verdicts"][0]["answered_after_us"] == pytest.approx(250)
 
 
