@@ -50,7 +50,7 @@ def measured(run: Record, series: str = "mptcp_mbps") -> float:
 
 
 def judged(run: Record, number: int | None = None) -> list[tuple[dict[str, Any], bool]]:
-    """Verdicts whose window lies within one phase, or within phase `number`, and whether they are right."""
+    """Verdicts whose window lies within one phase (or phase `number`), each with: is it right."""
     found = []
     phases = run["phases"] if number is None else [run["phases"][number]]
     for verdict in run["verdicts"]:
