@@ -38,6 +38,20 @@ VARIABLES = {
 }
 """Names of ``variable`` and their units; a new variable is one line here."""
 
+SAMPLED = {
+    "received_bytes": "data that has arrived, each byte counted once, since the start (bytes)",
+    "rcv_wnd_bytes": "window that the receiver announces (bytes)",
+    "rcv_queue_bytes": "data that the receiver holds for want of earlier data (bytes)",
+    "owd_us": "mean one-way delay of the segments that came since the last value (us)",
+    "in_flight_bytes": "data sent and neither acknowledged nor held lost (bytes)",
+    "queue_packets": "packets that wait in a link's queue (packets)",
+    "queue_delay_us": "time that a packet arriving now would wait in a link's queue (us)",
+    "dequeued_packets": "packets that have left a link's queue since the start (packets)",
+    "offered_packets": "packets that have come to a link since the start (packets)",
+    "dropped_packets": "packets that a link's queue has refused since the start (packets)",
+}
+"""Further ones, which agents read at their own times (`data.netsim.agents`)."""
+
 SUBFLOWS = pa.list_(
     pa.struct(
         [

@@ -11,16 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data.netsim.agents import NAMES
 from data.netsim.cc import CONTROLS
 from data.netsim.network import Network
-from data.netsim.state import FAR, LOG_VARIABLES
+from data.netsim.state import FAR
 from data.schema import CONNECTIONS, EVENTS, QUARANTINE
 
 KERNEL = "netsim"
 
 
 def tables(
-    network: Network, name: str, attributes: Mapping[str, str] | None = None
+    network: Network,
+    name: str,
+    attributes: Mapping[str, str] | None = None,
+    samples: np.ndarray[Any, Any] | None = None,
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Events and connections of a simulation that was run with ``log=True``.
 
@@ -32,6 +36,9 @@ def tables(
         Source; a connection is called ``name/flow``.
     attributes : mapping, optional
         Further columns of each connection (strings), such as ``label``.
+    samples : ndarray, optional
+        What an agent has read besides (`data.netsim.agents.Session.samples`). A link that was
+        read is a connection of its own, called ``name/link.LINK``.
 
     Returns
     -------
@@ -41,19 +48,25 @@ def tables(
         Rows of `data.schema.CONNECTIONS` with the attributes.
     """
     rows = network.log_rows()
-    owner = network.state.sub["conn"][rows["sub"]]
+    if samples is not None:
+        rows = np.concatenate([rows, samples])
+    # Places after the last subflow's are links, which here follow the connections.
+    links = np.arange(len(network.link_names)) + len(network.flow_names)
+    owner = np.concatenate([network.state.sub["conn"], links])[rows["sub"]]
     # Readers want all of one connection, subflow and variable together (lexsort is stable).
     order = np.lexsort((rows["variable"], rows["sub"], owner))
     rows, owner = rows[order], owner[order]
-    first = network.state.conn["sub0"][owner]
+    subs = len(network.state.sub)
+    first = np.concatenate([network.state.conn["sub0"], np.arange(len(links)) + subs])[owner]
     ids = [f"{name}/{flow}" for flow in network.flow_names]
+    ids += [f"{name}/link.{link}" for link in network.link_names]
     events = pa.table(
         {
             "connection": pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), ids),
             "subflow": pa.array(rows["sub"] - first + 1, pa.int16()),
             "time_us": pa.array(rows["t"] // 1000, pa.int64()),
             "variable": pa.DictionaryArray.from_arrays(
-                pa.array(rows["variable"], pa.int8()), list(LOG_VARIABLES)
+                pa.array(rows["variable"], pa.int8()), list(NAMES)
             ),
             "value": pa.array(rows["value"], pa.int64()),
         },
@@ -61,33 +74,39 @@ def tables(
     )
     controls = list(CONTROLS)
     connections: list[dict[str, Any]] = []
-    for index, c in enumerate(network.state.conn):
+    for index, identity in enumerate(ids):
         mine = rows[owner == index]
-        subflows = []
-        for place, s in enumerate(network.subflows(index)):
-            count = int((mine["sub"] == int(c["sub0"]) + place).sum())
-            seen = int(s["min_rtt"]) < FAR
-            subflows.append(
-                {
-                    "subflow": place + 1,
-                    "sport": -1,
-                    "dport": -1,
-                    "min_rtt_us": int(s["min_rtt"]) // 1000 if seen else -1,
-                    "rtt_kind": "raw" if seen else "none",
-                    "events": count,
-                }
-            )
+        if index < len(network.flow_names):
+            records = network.subflows(index)
+            cc = controls[int(records[0]["cc"])]
+            low = [int(s["min_rtt"]) for s in records]
+        elif len(mine):
+            cc, low = None, [FAR]
+        else:
+            continue
+        sub0 = int(network.state.conn[index]["sub0"]) if cc else int(mine["sub"][0])
+        subflows = [
+            {
+                "subflow": place + 1,
+                "sport": -1,
+                "dport": -1,
+                "min_rtt_us": least // 1000 if least < FAR else -1,
+                "rtt_kind": "raw" if least < FAR else "none",
+                "events": int((mine["sub"] == sub0 + place).sum()),
+            }
+            for place, least in enumerate(low)
+        ]
         extra = dict(attributes or {})
         connections.append(
             {
-                "connection": ids[index],
+                "connection": identity,
                 "source": name,
                 "format": KERNEL,
                 "token": None,
                 "label": extra.pop("label", None),
                 "dataset": extra.pop("dataset", None),
                 "kernel": KERNEL,
-                "cc": controls[int(network.subflows(index)[0]["cc"])],
+                "cc": cc,
                 "start_us": int(mine["t"].min()) // 1000 if len(mine) else None,
                 "end_us": int(mine["t"].max()) // 1000 if len(mine) else None,
                 "subflows": subflows,

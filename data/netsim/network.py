@@ -53,6 +53,7 @@ class Network:
         self._routes: list[int] = []
         self._rng = np.random.default_rng(seed)
         self._logs: list[np.ndarray[Any, Any]] = []
+        self._log_taken = 0
         self._build(controller, seed, log)
 
     @property
@@ -80,6 +81,16 @@ class Network:
         """Logged observations so far: records of t (ns), sub, variable, value."""
         self._drain_log()
         return np.concatenate(self._logs) if self._logs else self.state.log[:0].copy()
+
+    def take_log(self, keep: bool) -> np.ndarray[Any, Any]:
+        """Observations logged since the last call; kept for `log_rows` where asked for."""
+        self._drain_log()
+        new = np.concatenate(self._logs[self._log_taken :])
+        if keep:
+            self._log_taken = len(self._logs)
+        else:
+            self._logs.clear()
+        return new
 
     def link(self, name: str) -> Any:
         """Record of a link (a view: setting a field changes the simulation)."""
