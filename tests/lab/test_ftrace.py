@@ -241,7 +241,7 @@ def test_a_killed_parent_leaves_no_instance(netns: str, tmp_path: Path) -> None:
 def test_clean_and_the_next_run_remove_what_a_killed_recorder_left(
     netns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clean.coupled, "unregister", lambda: False)
+    monkeypatch.setattr(clean.coupled, "unregister", lambda name: False)
     for again in ("clean", "run"):
         killed = start(tmp_path / "out")
         killed.kill()
