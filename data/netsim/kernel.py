@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from data.netsim.acks import on_ack
+from data.netsim.handshake import on_synack, send_syn
 from data.netsim.heap import give_packet, pop, push
 from data.netsim.jit import entry, kernel
 from data.netsim.links import deliver, enqueue, server_free
 from data.netsim.receiver import on_data, on_delack
 from data.netsim.reference import reference
 from data.netsim.rng import exponential
-from data.netsim.sender import on_ack, on_pace, on_reo, on_rto, on_synack, push_data, send_syn
+from data.netsim.sender import push_data
 from data.netsim.state import (
     ACK,
     BURST,
@@ -35,6 +37,7 @@ from data.netsim.state import (
     SYNACK,
     UDP,
 )
+from data.netsim.timers import on_pace, on_reo, on_rto
 
 RESERVE = 16 * BURST
 """Packets that must be free before an event: no event takes more."""

@@ -339,6 +339,7 @@ def _fill_subflow(s: Any, flow: Flow, name: str) -> None:
     s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
     s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
     s["rx_window"] = _NONE
+    s["per_ack"] = not flow.byte_counting
     for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
                   "delack_at", "delack_ev"):  # fmt: skip
         s[field] = st.FAR

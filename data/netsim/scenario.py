@@ -85,6 +85,8 @@ class Flow(Strict):
 
     ``cc`` defaults to the controller under test; where several paths and a cc per path are
     wanted, ``ccs`` names them. ``{i}`` in link names is the number of the copy, from 0.
+    Without ``byte_counting`` the window grows by ACKs, not by what they acknowledge (RFC 5681
+    against RFC 3465 and Linux), which under delayed ACKs is half as fast.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Flow(Strict):
     header_bytes: int = Field(default=52, ge=20)
     window_bytes: int = Field(default=6_291_456, gt=0)
     initial_cwnd: int = Field(default=10, ge=1)
+    byte_counting: bool = True
     ack_every: int = Field(default=2, ge=1)
     ack_delay_ms: float = Field(default=40.0, gt=0)
     quick_acks: int = Field(default=16, ge=0)

@@ -118,7 +118,7 @@ _SUBFLOW_INTEGERS = """
     retx_hint fack redundant_nxt stale
     # window
     cwnd cwnd_cnt ssthresh clamp prior_cwnd prior_ssthresh
-    cwnd_limited max_out usage_seq
+    cwnd_limited max_out usage_seq per_ack
     # state machine
     ca_state high_seq prr_delivered prr_out undo retrans_stamp
     # round-trip time and timers (ns); *_at the deadline, *_ev the event in the heap

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc import reno
-from data.netsim.cc.reno import limited, slow_start
+from data.netsim.cc.coupled import total_rate
+from data.netsim.cc.reno import grow, past_slow_start
 from data.netsim.jit import kernel
 
 SUMMARY = "BALIA: balanced coupled increases and decreases (draft-walid-mptcp-congestion-control)"
@@ -28,23 +29,13 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     if c.sub_n == 1:
         reno.avoid(subs, c, s, acked, now)
         return
-    if not limited(s):
+    acked = past_slow_start(s, acked)
+    if acked == 0:
         return
-    if s.cwnd < s.ssthresh:
-        acked = slow_start(s, acked)
-        if acked == 0:
-            return
-    rate = 0.0
-    for k in range(c.sub0, c.sub0 + c.sub_n):
-        o = subs[k]
-        if o.established != 0:
-            rate += o.cwnd / (o.srtt / 1e9)
+    rate = total_rate(subs, c)
     a = _ratio(subs, c, s)
     rtt = s.srtt / 1e9
-    s.growth += acked * s.cwnd / (rtt * rtt * rate * rate) * (1.0 + a) / 2.0 * (4.0 + a) / 5.0
-    steps = int(s.growth)
-    s.growth -= steps
-    s.cwnd += steps
+    grow(s, acked * s.cwnd / (rtt * rtt * rate * rate) * (1.0 + a) / 2.0 * (4.0 + a) / 5.0)
 
 
 @kernel

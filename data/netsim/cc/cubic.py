@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.cc.reno import additive, limited, slow_start
+from data.netsim.cc.reno import additive, past_slow_start
 from data.netsim.jit import kernel
 from data.netsim.state import FAR, LOSS
 
@@ -87,12 +87,9 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
 @kernel
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Slow start, then the cubic curve."""
-    if not limited(s):
+    acked = past_slow_start(s, acked)
+    if acked == 0:
         return
-    if s.cwnd < s.ssthresh:
-        acked = slow_start(s, acked)
-        if acked == 0:
-            return
     additive(s, _per_segment(s, acked, now), acked)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from data.netsim.cc.reno import limited, slow_start
+from data.netsim.cc.reno import grow, limited, slow_start
 from data.netsim.jit import kernel
 
 SUMMARY = "HighSpeed TCP: faster growth and smaller decrease for large windows (RFC 3649)"
@@ -35,10 +35,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     if s.cwnd < s.ssthresh:
         slow_start(s, acked)
         return
-    s.growth += acked * _increase(float(s.cwnd)) / s.cwnd
-    steps = int(s.growth)
-    s.growth -= steps
-    s.cwnd += steps
+    grow(s, acked * _increase(float(s.cwnd)) / s.cwnd)
 
 
 @kernel

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc import reno
-from data.netsim.cc.reno import limited, slow_start
+from data.netsim.cc.coupled import total_rate
+from data.netsim.cc.reno import grow, past_slow_start
 from data.netsim.jit import kernel
 
 SUMMARY = "LIA: coupled increases over the subflows of a connection (RFC 6356)"
@@ -17,24 +18,17 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     if c.sub_n == 1:
         reno.avoid(subs, c, s, acked, now)
         return
-    if not limited(s):
+    acked = past_slow_start(s, acked)
+    if acked == 0:
         return
-    if s.cwnd < s.ssthresh:
-        acked = slow_start(s, acked)
-        if acked == 0:
-            return
     total = 0.0
-    rate = 0.0
     best = 0.0
     for k in range(c.sub0, c.sub0 + c.sub_n):
         o = subs[k]
         if o.established != 0:
             rtt = o.srtt / 1e9
             total += o.cwnd
-            rate += o.cwnd / rtt
             best = max(best, o.cwnd / (rtt * rtt))
+    rate = total_rate(subs, c)
     alpha = total * best / (rate * rate)
-    s.growth += acked * min(alpha / total, 1.0 / s.cwnd)
-    steps = int(s.growth)
-    s.growth -= steps
-    s.cwnd += steps
+    grow(s, acked * min(alpha / total, 1.0 / s.cwnd))

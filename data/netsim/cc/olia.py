@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc import reno
-from data.netsim.cc.reno import limited, slow_start
+from data.netsim.cc.coupled import total_rate
+from data.netsim.cc.reno import grow, past_slow_start
 from data.netsim.jit import kernel
 from data.netsim.state import CWR
 
@@ -40,13 +41,9 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     if c.sub_n == 1:
         reno.avoid(subs, c, s, acked, now)
         return
-    if not limited(s):
+    acked = past_slow_start(s, acked)
+    if acked == 0:
         return
-    if s.cwnd < s.ssthresh:
-        acked = slow_start(s, acked)
-        if acked == 0:
-            return
-    rate = 0.0
     best = 0.0
     largest = 0
     paths = 0
@@ -54,7 +51,6 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
         o = subs[k]
         if o.established != 0:
             paths += 1
-            rate += o.cwnd / (o.srtt / 1e9)
             best = max(best, _quality(o))
             largest = max(largest, o.cwnd)
     collected = 0
@@ -73,10 +69,5 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
         elif _quality(s) >= best:
             alpha = 1.0 / (paths * collected)
     rtt = s.srtt / 1e9
-    s.growth += acked * (s.cwnd / (rtt * rtt) / (rate * rate) + alpha / s.cwnd)
-    while s.growth >= 1.0:
-        s.growth -= 1.0
-        s.cwnd += 1
-    while s.growth <= -1.0:
-        s.growth += 1.0
-        s.cwnd = max(1, s.cwnd - 1)
+    rate = total_rate(subs, c)
+    grow(s, acked * (s.cwnd / (rtt * rtt) / (rate * rate) + alpha / s.cwnd))

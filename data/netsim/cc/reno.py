@@ -38,6 +38,25 @@ def slow_start(s: Any, acked: int) -> int:
 
 
 @kernel
+def past_slow_start(s: Any, acked: int) -> int:
+    """What is left of ``acked`` for congestion avoidance: none unless the window is the limit."""
+    if not limited(s):
+        return 0
+    if s.cwnd < s.ssthresh:
+        return slow_start(s, acked)
+    return acked
+
+
+@kernel
+def grow(s: Any, amount: float) -> None:
+    """Change the window by a real number of segments; a fraction waits for its whole."""
+    s.growth += amount
+    steps = int(s.growth)
+    s.growth -= steps
+    s.cwnd = max(1, s.cwnd + steps)
+
+
+@kernel
 def additive(s: Any, per_segment: int, acked: int) -> None:
     """Grow by one segment for every ``per_segment`` acknowledged (tcp_cong_avoid_ai)."""
     if s.cwnd_cnt >= per_segment:
@@ -53,12 +72,9 @@ def additive(s: Any, per_segment: int, acked: int) -> None:
 @kernel
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Slow start below the threshold, then one segment per window."""
-    if not limited(s):
+    acked = past_slow_start(s, acked)
+    if acked == 0:
         return
-    if s.cwnd < s.ssthresh:
-        acked = slow_start(s, acked)
-        if acked == 0:
-            return
     additive(s, s.cwnd, acked)
 
 
