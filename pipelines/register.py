@@ -1,54 +1,155 @@
-"""DVC stage: track the training run in MLflow and register what it left in the zoo."""
+"""Register what a training left in the zoo: in the MLflow registry, or on disk to be sent later."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from data.errors import UserError
 from models.sbd import store
-from pipelines import params, tracking
+from pipelines import params, records, tracking
 from pipelines.output import print_json
 
+if TYPE_CHECKING:
+    from pipelines.records import Training
+
 EXPERIMENT = "smartsbd"
+EXAMPLE = "example: python -m pipelines.register --sync"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the stage."""
-    parser.add_argument(
-        "--features", type=Path, required=True, help="table the models learned from"
-    )
-    parser.add_argument("--reports", type=Path, required=True, help="result tables of the training")
-    parser.add_argument("--headline", type=Path, required=True, help="flat JSON of metrics")
+    parser.add_argument("--features", type=Path, help="table the models learned from")
+    parser.add_argument("--reports", type=Path, help="result tables of the training")
+    parser.add_argument("--headline", type=Path, help="flat JSON of metrics")
     parser.add_argument("--params", type=Path, default=Path("params.yaml"))
-    parser.add_argument("--out", type=Path, required=True, help="JSON: name -> registered version")
+    parser.add_argument("--zoo", type=Path, help="entries to register (default: models/zoo)")
+    parser.add_argument(
+        "--certificates",
+        type=Path,
+        default=Path("reports/bundle"),
+        help="directory of bundles whose certificates go with their models (default: %(default)s)",
+    )
+    parser.add_argument("--budget", default="", help="what the training was asked to keep to")
+    parser.add_argument("--out", type=Path, help="JSON: name -> registered version")
+    parser.add_argument(
+        "--offline", action="store_true", help="keep the record on disk, send it with --sync"
+    )
+    parser.add_argument("--sync", action="store_true", help="send what --offline has kept")
 
 
 def run(args: argparse.Namespace) -> int:
     """Log one run with parameters, metrics, tables and every model of the zoo."""
-    settings = params.load(args.params).model_dump(mode="json")
-    data_hash = tracking.file_hash(args.features)
-    versions: dict[str, str] = {}
-    with tracking.run(EXPERIMENT, "make repro", settings, dataset_hash=data_hash) as active:
-        active.log_metrics(json.loads(args.headline.read_text(encoding="utf-8")))
-        active.log_artifacts(args.reports, "reports")
-        for name in store.names():
-            model = store.load(name)
-            example = np.array(model.read_json("vectors.json")["values"][:8], dtype=np.float32)
-            tags = {"schema_hash": model.meta.schema_hash, "data_hash": data_hash}
-            path = model.directory / "model.onnx"
-            versions[name] = active.log_onnx(name, path, example, tags)
-            active.log_artifacts(model.directory, f"zoo/{name}")
-    part = args.out.with_name(args.out.name + ".part")
-    part.write_text(json.dumps({"run": active.run_id, "versions": versions}, indent=1) + "\n")
-    part.replace(args.out)
-    print_json({"experiment": EXPERIMENT, "run": active.run_id, "versions": versions})
+    if args.sync:
+        return _sync()
+    for given, flag in ((args.features, "--features"), (args.headline, "--headline")):
+        if given is None:
+            raise UserError(f"{flag} is missing (or give --sync alone); {EXAMPLE}")
+    if not args.offline:
+        tracking.check_store()
+    entries = {name: store.load(name, args.zoo).directory for name in store.names(args.zoo)}
+    certificates = read_certificates(args.certificates)
+    training = records.Training(
+        experiment=EXPERIMENT,
+        run="make repro",
+        params=params.load(args.params).model_dump(mode="json"),
+        metrics=json.loads(args.headline.read_text(encoding="utf-8")),
+        dataset_hash=tracking.file_hash(args.features),
+        entries=entries,
+        tags={name: tags_of(path, certificates, args.budget) for name, path in entries.items()},
+        reports=args.reports,
+    )
+    result = register(training, offline=args.offline)
+    if args.out is not None:
+        part = args.out.with_name(args.out.name + ".part")
+        kept = {"run": result["run"], "versions": result["versions"]}
+        part.write_text(json.dumps(kept, indent=1) + "\n")
+        part.replace(args.out)
+    print_json(result)
+    return 0
+
+
+def register(training: Training, *, offline: bool) -> dict[str, Any]:
+    """Keep a training's record and, unless offline, send it and those that wait.
+
+    A record stands on disk before anything is sent: a registration that is killed, or whose server
+    goes away, is made good by the next one, or by ``--sync``.
+
+    Returns
+    -------
+    dict
+        As :func:`pipelines.records.send`; offline ``run`` and ``versions`` are empty, and
+        ``waiting`` is the record's directory.
+    """
+    if not offline:
+        with records.alone():
+            own = records.write(training)
+            return _send_waiting()[own]
+    record = records.write(training)
+    print(f"kept in {record}: send it with {EXAMPLE.partition(': ')[2]}", file=sys.stderr)
+    return {
+        "experiment": training.experiment,
+        "run": "",
+        "versions": {},
+        "waiting": str(record),
+    }
+
+
+def _send_waiting() -> dict[Path, dict[str, Any]]:
+    """Send every record, oldest first."""
+    sent = {}
+    for record in records.waiting():
+        try:
+            sent[record] = records.send(record)
+        except UserError as error:
+            raise UserError(f"{error}; the training is kept in {record}") from None
+        shutil.rmtree(record)
+        for name in sent[record]["removed"]:
+            print(f"removed {name}: its registration had been killed", file=sys.stderr)
+    return sent
+
+
+def read_certificates(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Model hash -> certificate, of the bundles below a folder."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.glob("*/certificate.json")):
+        certificate = json.loads(path.read_text(encoding="utf-8"))
+        if "model_hash" in certificate:
+            found[certificate["model_hash"]] = certificate
+    return found
+
+
+def tags_of(
+    directory: Path, certificates: Mapping[str, Mapping[str, Any]], budget: str = ""
+) -> dict[str, str]:
+    """Tags of a version that its entry doesn't say: certificate and budget."""
+    from pipelines.zoo import source_of
+
+    certificate = certificates.get(source_of(store.load(directory)).model_hash)
+    tags = {"budget": budget or "none", "certificate": "none"}
+    if certificate is not None:
+        tags["certificate"] = "valid" if certificate["ok"] else "failed"
+        tags["certificate_hash"] = str(certificate.get("certificate_hash", ""))
+    return tags
+
+
+def _sync() -> int:
+    tracking.check_store()
+    with records.alone():
+        print_json({"sent": list(_send_waiting().values())})
     return 0
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__)
+    command = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE)
     add_arguments(command)
-    raise SystemExit(run(command.parse_args()))
+    try:
+        raise SystemExit(run(command.parse_args()))
+    except UserError as mistake:
+        print(f"register: {mistake}", file=sys.stderr)
+        raise SystemExit(2) from None

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def open_model(name: str) -> ZooModel:
-    """A model by zoo name, directory or ``registry:NAME[@ALIAS]``.
+    """A model by zoo name, directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
 
     Raises
     ------
@@ -69,13 +69,9 @@ def open_model(name: str) -> ZooModel:
 
     if not name.startswith("registry:"):
         return load(name)
-    from pipelines import tracking
+    from pipelines.registry import fetch_entry
 
-    # The registry's side: a function that brings a registered entry into a local directory.
-    fetch = getattr(tracking, "fetch_entry", None)
-    if fetch is None:
-        raise UserError(f"{name}: this checkout keeps no entries in its registry: use a zoo name")
-    return load(Path(fetch(name.removeprefix("registry:"))))
+    return load(Path(fetch_entry(name)))
 
 
 def source_of(model: ZooModel) -> Source:

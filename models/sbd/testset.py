@@ -1,0 +1,113 @@
+"""The fixed test set: rows that no kept model has learned from, and the sample kept with a model.
+
+Table 6 of the paper (all of it is left out of training) and the connections that
+:mod:`models.sbd.holdout` chooses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from models.sbd.accumulate import Verdicts, last_of_each
+from models.sbd.evaluation import connection_state
+from models.sbd.holdout import held_out
+from models.sbd.intervals import by_connection
+from models.sbd.params import Protocol
+from models.sbd.table import Windows, attributes, windows
+
+FILE = "test.json"
+"""Of a zoo entry."""
+SAMPLE = 200
+"""Windows kept with a model, about."""
+
+
+def fixed(table: Windows, protocol: Protocol) -> Windows:
+    """Labelled rows of a table that are the test set.
+
+    Parameters
+    ----------
+    table : Windows
+    protocol : Protocol
+        ``unseen`` and ``holdout`` say which.
+    """
+    unseen = table.column("dataset") == protocol.unseen
+    return table.take((table.y >= 0) & (unseen | held_out(table, protocol.holdout)))
+
+
+def table_hash(table: Windows, names: Sequence[str]) -> str:
+    """SHA-256 of which rows these are, of their labels and of the features ``names``."""
+    digest = hashlib.sha256()
+    for row in zip(table.column("connection"), table.column("window"), table.y, strict=True):
+        digest.update("\t".join(map(str, row)).encode() + b"\n")
+    digest.update(np.ascontiguousarray(table.matrix(sorted(names)), dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def hits(
+    table: Windows, probability: NDArray[np.float64], threshold: float, verdicts: Verdicts
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which windows (N,) and which connections (their last verdict) are answered rightly."""
+    window = (probability > threshold) == (table.y == 1)
+    state = connection_state(probability, table.group, verdicts)
+    last = last_of_each(table.group)
+    return window, (state[last] >= 0) == (table.y[last] == 1)
+
+
+def sample(table: Windows, limit: int = SAMPLE) -> Windows:
+    """Whole connections, evenly over the table, of about ``limit`` windows."""
+    groups = np.unique(table.group)
+    if not len(table):
+        return table
+    count = max(1, min(len(groups), round(limit * len(groups) / len(table))))
+    chosen = groups[np.linspace(0, len(groups) - 1, count).astype(np.int64)]
+    return table.take(np.isin(table.group, chosen))
+
+
+def dump(
+    table: Windows, names: Sequence[str], probability: NDArray[np.float64], threshold: float
+) -> bytes:
+    """``test.json``: rows, labels, attributes, and the accuracy with its interval.
+
+    Parameters
+    ----------
+    table : Windows
+        N labelled rows.
+    names : sequence of str
+        The model's features.
+    probability : ndarray, shape (N,)
+        Of SB, by the model.
+    threshold : float
+        The model's.
+    """
+    columns = ["connection", "window", "label"]
+    columns += [n for n in attributes(table.frame, names) if table.frame[n].n_unique() > 1]
+    content = {
+        "accuracy": accuracy(table, probability, threshold),
+        "columns": {name: table.frame[name].to_list() for name in columns},
+        "features": list(names),
+    }
+    rows = ",\n  ".join(json.dumps(row) for row in table.matrix(names).tolist())
+    head = json.dumps(content, sort_keys=True)
+    return f'{head[:-1]},\n "values": [\n  {rows}\n ]}}\n'.encode()
+
+
+def accuracy(
+    table: Windows, probability: NDArray[np.float64], threshold: float
+) -> dict[str, float | int | None]:
+    """Share of windows answered rightly with its 95 % interval over connections."""
+    interval = by_connection((probability > threshold) == (table.y == 1), table.group)
+    return {**interval, "windows": len(table), "connections": int(np.unique(table.group).size)}
+
+
+def read(content: Mapping[str, Any]) -> Windows:
+    """Rows of a ``test.json``."""
+    values = np.array(content["values"], dtype=np.float64).reshape(-1, len(content["features"]))
+    features = {name: values[:, i] for i, name in enumerate(content["features"])}
+    return windows(pl.DataFrame({**content["columns"], **features}))

@@ -1,0 +1,217 @@
+"""A candidate beside the champion on one test set, measured when a gate asks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from models.sbd import testset
+from models.sbd.intervals import Interval, by_connection
+from models.sbd.params import Protocol
+from models.sbd.store import ZooModel, replace_directory
+from models.sbd.table import Windows, attributes, read, windows
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Rows on which both models are judged.
+
+    Attributes
+    ----------
+    table : Windows
+    what : str
+        Where the rows come from, for people.
+    """
+
+    table: Windows
+    what: str
+
+    __test__ = False
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Right answers of both models on the same things (windows or connections), 0 or 1, (N,)."""
+
+    candidate: NDArray[np.float64]
+    champion: NDArray[np.float64] | None
+    group: NDArray[np.int64]
+
+    def where(self, mask: NDArray[np.bool_]) -> Paired:
+        """Some of them."""
+        champion = None if self.champion is None else self.champion[mask]
+        return Paired(self.candidate[mask], champion, self.group[mask])
+
+    @property
+    def difference(self) -> Interval:
+        """Candidate minus champion, with its 95 % interval over connections."""
+        assert self.champion is not None
+        return by_connection(self.candidate - self.champion, self.group)
+
+    def figures(self) -> dict[str, Any]:
+        """Both means, their difference and how many."""
+        found: dict[str, Any] = {"count": len(self.candidate)}
+        found["candidate"] = by_connection(self.candidate, self.group)
+        if self.champion is not None:
+            found["champion"] = by_connection(self.champion, self.group)
+            found["difference"] = self.difference
+        return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What gates look at.
+
+    Attributes
+    ----------
+    name : str
+        Registered name.
+    candidate, champion : ZooModel
+        Entries as fetched; no champion before the first promotion.
+    features : Path
+        Table of `cczoo features sbd`; where it is missing the stored samples are used.
+    protocol : Protocol
+        Which of its rows are the test set.
+    only : dict
+        Attribute -> value, for the model of a group.
+    """
+
+    name: str
+    candidate: ZooModel
+    champion: ZooModel | None
+    features: Path
+    protocol: Protocol
+    only: dict[str, str]
+
+    @property
+    def models(self) -> list[ZooModel]:
+        """Candidate and, where there is one, champion."""
+        return [m for m in (self.candidate, self.champion) if m is not None]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Features that any of the models needs."""
+        return sorted({name for model in self.models for name in model.meta.features})
+
+    @cached_property
+    def test(self) -> TestSet:
+        """The fixed test set.
+
+        Raises
+        ------
+        UserError
+            When no row is left.
+        """
+        if self.features.is_file():
+            table = testset.fixed(windows(read(self.features)), self.protocol)
+            table = table.take(table.finite(self.names))
+            what = f"{self.features}: {self.protocol.unseen} and held-out connections"
+        else:
+            table = self._stored()
+            what = "samples stored with the models"
+        for column, value in self.only.items():
+            table = table.take(table.column(column) == value)
+            what += f", {column} = {value}"
+        if not len(table):
+            raise UserError(f"{what}: no labelled row to test on: give --features FILE")
+        return TestSet(table, what)
+
+    def _stored(self) -> Windows:
+        """Rows that the samples of all models share."""
+        frame = None
+        for model in self.models:
+            if testset.FILE not in model.meta.files:
+                raise UserError(
+                    f"{self.features}: no such table, and {model.directory} has no {testset.FILE} "
+                    "to test on instead: give --features FILE of `cczoo features sbd`"
+                )
+            own = testset.read(model.read_json(testset.FILE)).frame
+            if frame is None:
+                frame = own
+                continue
+            key = ["connection", "window", "label"]
+            new = [c for c in own.columns if c in key or c not in frame.columns]
+            frame = frame.join(own.select(new), on=key, how="inner")
+        assert frame is not None
+        return windows(frame)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Attributes by which the test set can be broken down."""
+        from features.sbd import FAMILIES, features_of
+
+        known = [feature.name for family in FAMILIES for feature in features_of(family)]
+        return attributes(self.test.table.frame, known)
+
+    @cached_property
+    def _hits(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        from pipelines.evaluate_sbd import verdicts_of
+
+        found = []
+        for model in self.models:
+            table, meta = self.test.table, model.meta
+            verdicts = verdicts_of(meta.calibration, meta.accumulation)
+            probability = model.predict_proba(table.matrix(meta.features))
+            window, connection = testset.hits(table, probability, meta.threshold, verdicts)
+            found.append((window.astype(np.float64), connection.astype(np.float64)))
+        return found
+
+    @cached_property
+    def windows(self) -> Paired:
+        """Right answers per window."""
+        hits = [window for window, _ in self._hits]
+        return Paired(hits[0], hits[1] if self.champion else None, self.test.table.group)
+
+    @cached_property
+    def connections(self) -> Paired:
+        """Right answers per connection."""
+        hits = [connection for _, connection in self._hits]
+        return Paired(hits[0], hits[1] if self.champion else None, np.unique(self.test.table.group))
+
+    @cached_property
+    def _proofs(self) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
+        return {}
+
+    def proof(self, model: ZooModel, targets: Sequence[str]) -> dict[str, Any]:
+        """Certificate of a model's bundle, exported and verified now; made once."""
+        key = (str(model.directory), tuple(targets))
+        if key not in self._proofs:
+            self._proofs[key] = certify(model, targets)
+        return self._proofs[key]
+
+
+def fitting(model: ZooModel, wanted: Sequence[str]) -> list[str]:
+    """Those of the wanted targets that can carry a model."""
+    from export.targets import fitting as all_fitting
+    from pipelines.zoo import source_of
+
+    known = all_fitting(source_of(model))
+    return [target for target in wanted if target in known]
+
+
+def certify(model: ZooModel, targets: Sequence[str]) -> dict[str, Any]:
+    """Export to targets that can carry the model, build, run and compare: ``certificate.json``."""
+    import json
+
+    from export.certificate import CERTIFICATE
+    from export.manifest import bundle_files
+    from export.params import Options, VerifyParams
+    from export.verify import verify
+    from pipelines.zoo import source_of
+
+    options, chosen = Options(), fitting(model, targets)
+    with tempfile.TemporaryDirectory(prefix="cczoo-promote-") as folder:
+        bundle = Path(folder) / "bundle"
+        command = f"cczoo promote {model.meta.name}"
+        replace_directory(bundle, bundle_files(source_of(model), chosen, options, command))
+        verify(bundle, VerifyParams())
+        certificate: dict[str, Any] = json.loads((bundle / CERTIFICATE).read_text())
+    return certificate

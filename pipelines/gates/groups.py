@@ -1,0 +1,62 @@
+"""No group of users pays for the others: no worse than the champion on any value of any column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from data.errors import unknown_name
+from data.strict import Strict
+from pipelines.gates import Finding
+
+if TYPE_CHECKING:
+    from pipelines.gates.comparison import Comparison
+
+
+class Settings(Strict):
+    """``promotion.gates.groups``.
+
+    Attributes
+    ----------
+    margin : float
+        Loss of accuracy per window that is let pass.
+    min_windows : int
+        Values with fewer windows aren't judged.
+    columns : tuple of str
+        Attribute columns; all of the table when empty.
+    """
+
+    margin: float = Field(0.03, ge=0)
+    min_windows: int = Field(30, ge=1)
+    columns: tuple[str, ...] = ()
+
+
+def check(comparison: Comparison, settings: Settings) -> Finding:
+    """Refuse a loss beyond the margin whose paired 95 % interval leaves zero out.
+
+    With many values some lose by chance: the interval keeps those from deciding.
+    """
+    for column in settings.columns:
+        if column not in comparison.columns:
+            raise unknown_name("column of promotion.gates.groups", column, comparison.columns)
+    if comparison.champion is None:
+        return Finding(None, "no champion to compare with")
+    table, judged, worse = comparison.test.table, 0, []
+    evidence: dict[str, Any] = {}
+    for column in settings.columns or comparison.columns:
+        values = table.column(column)
+        for value in np.unique(values[values != ""]):
+            mine = values == value
+            if mine.sum() < settings.min_windows:
+                continue
+            judged += 1
+            figures = comparison.windows.where(mine).figures()
+            lost = figures["difference"]
+            evidence[f"{column}={value}"] = figures
+            if lost["mean"] < -settings.margin and lost["high"] < 0:
+                worse.append(f"{column} = {value} {lost['mean']:+.3f}")
+    if worse:
+        return Finding(False, f"worse for {', '.join(worse)}", evidence)
+    return Finding(True, f"{judged} groups, none worse by more than {settings.margin:g}", evidence)

@@ -1,0 +1,254 @@
+"""The registry: zoo entries as versions of registered models, sent whole and fetched checked.
+
+A version's artifacts are a model in MLflow's own ONNX format with the zoo entry, every file of
+it, under ``entry/``; its tags hold the entry's hash. docs/registry.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+
+from data.errors import UserError, unknown_name
+from models.sbd import store
+from pipelines import tracking, writer
+
+ENTRY = "entry"
+STALE_S = 24 * 3600.0
+"""A run of another host that is still open after so long was killed."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """``NAME[@ALIAS|/VERSION][?group=GROUP]``."""
+
+    name: str
+    alias: str = "champion"
+    version: str = ""
+    group: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read an address.
+
+        Raises
+        ------
+        UserError
+            When it isn't one.
+        """
+        head, _, query = text.removeprefix("registry:").partition("?")
+        keys = parse_qs(query, keep_blank_values=True)
+        found = re.fullmatch(r"([\w.=-]+)(?:@([\w-]+)|/(\d+))?", head)
+        if found is None or keys.keys() - {"group"} or any(not v[0] for v in keys.values()):
+            raise UserError(
+                f"registry:{text}: NAME[@ALIAS|/VERSION][?group=GROUP] expected, as in "
+                "registry:smartsbd-dt@champion"
+            )
+        name, alias, version = found.groups()
+        return cls(name, alias or "champion", version or "", keys.get("group", [""])[0])
+
+
+def group_model(name: str, group: str) -> str:
+    """Registered name of a group's own model.
+
+    Characters that a name can't hold become ``-``; a hash then keeps such groups apart.
+    """
+    plain = re.sub(r"[^\w=-]", "-", group)
+    if plain != group:
+        plain += f"-{hashlib.sha256(group.encode()).hexdigest()[:8]}"
+    return f"{name}.{plain}"
+
+
+def point_group(name: str, group: str) -> None:
+    """Let a group without a model of its own use the pooled model ``name``."""
+    client = tracking.client()
+    own = group_model(name, group)
+    try:
+        client.create_registered_model(own, tags={"uses": name})
+    except Exception as error:
+        if not tracking.is_code(error, "RESOURCE_ALREADY_EXISTS"):
+            raise
+        client.set_registered_model_tag(own, "uses", name)
+
+
+def entry_files(directory: Path) -> dict[str, bytes]:
+    """Name -> content of a directory's files."""
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def entry_hash(files: Mapping[str, bytes]) -> str:
+    """SHA-256 over names and contents of an entry's files."""
+    hashes = {name: store.sha256(content) for name, content in files.items()}
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
+
+
+def entry_tags(model: store.ZooModel) -> dict[str, str]:
+    """What a version says of its entry."""
+    from pipelines.zoo import source_of
+
+    meta = model.meta
+    files = {name: model.read(name) for name in (*meta.files, "meta.json")}
+    return {
+        "entry_hash": entry_hash(files),
+        "model_hash": source_of(model).model_hash,
+        "schema_hash": meta.schema_hash,
+        "data_hash": meta.data_hash,
+        "family": meta.family,
+        "kind": meta.kind,
+    }
+
+
+def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
+    """Send one entry's files under a run; returns the artifacts' address."""
+    model = store.load(directory)
+    kept = {*model.meta.files, "meta.json"}
+    vectors = model.read_json("vectors.json")["values"][:8]
+    with tempfile.TemporaryDirectory(prefix="cczoo-register-") as folder:
+        to = Path(folder) / "model"
+        tracking.save_onnx(directory / "model.onnx", np.array(vectors, dtype=np.float32), to)
+        (to / ENTRY).mkdir()
+        for file in kept:
+            shutil.copy(directory / file, to / ENTRY / file)
+        active.log_artifacts(to, f"models/{name}")
+    return f"{active.artifact_uri}/models/{name}"
+
+
+def create_version(name: str, source: str, run_id: str, tags: Mapping[str, str]) -> str:
+    """Register what lies at ``source``, tags and all, in one step; returns the version."""
+    client = tracking.client()
+    try:
+        client.create_registered_model(name)
+    except Exception as error:
+        if not tracking.is_code(error, "RESOURCE_ALREADY_EXISTS"):
+            raise
+    made = client.create_model_version(name, source, run_id=run_id, tags=dict(tags))
+    client.delete_registered_model_tag(name, "uses")
+    return str(made.version)
+
+
+def clean(experiment: str) -> list[str]:
+    """Remove what killed registrations left: their versions, and close their runs.
+
+    Returns
+    -------
+    list of str
+        ``name/version`` of what was removed.
+    """
+    client = tracking.client()
+    open_runs = client.search_runs(
+        [tracking.experiment_id(experiment)], "attributes.status = 'RUNNING'"
+    )
+    removed: list[str] = []
+    for run in open_runs:
+        mark = run.data.tags.get("writer", "")
+        if mark and writer.is_gone(mark, STALE_S):
+            removed += drop_versions(run.info.run_id)
+            client.set_terminated(run.info.run_id, "KILLED")
+    return removed
+
+
+def drop_versions(run_id: str) -> list[str]:
+    """Delete the versions that a run made."""
+    client = tracking.client()
+    removed = []
+    for made in client.search_model_versions(f"run_id = '{run_id}'"):
+        client.delete_model_version(made.name, made.version)
+        removed.append(f"{made.name}/{made.version}")
+    return removed
+
+
+def find(address: Address) -> Any:
+    """The version that an address stands for.
+
+    Raises
+    ------
+    UserError
+        With what there is instead.
+    """
+    client = tracking.client()
+    name = group_model(address.name, address.group) if address.group else address.name
+    try:
+        registered = client.get_registered_model(name)
+    except Exception as error:
+        if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
+            raise
+        known = [model.name for model in client.search_registered_models(max_results=1000)]
+        raise unknown_name("registered model", name, known) from None
+    pooled = registered.tags.get("uses")
+    if pooled:
+        return find(Address(pooled, address.alias, address.version))
+    aliases = registered.aliases
+    version = address.version or aliases.get(address.alias)
+    if version is None:
+        known = ", ".join(f"@{a}" for a in sorted(aliases)) or "none"
+        hint = f": cczoo promote {name}" if address.alias == "champion" else ""
+        raise UserError(f"registry:{name} has no @{address.alias} (it has {known}){hint}")
+    try:
+        return client.get_model_version(name, str(version))
+    except Exception as error:
+        if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
+            raise
+        raise UserError(f"registry:{name} has no version {version}") from None
+
+
+def fetch(version: Any) -> Path:
+    """A version's entry as a local directory, every hash checked.
+
+    Raises
+    ------
+    UserError
+        When the registry's files aren't those that were registered.
+    """
+    where = f"registry:{version.name}/{version.version}"
+    expected = version.tags.get("entry_hash", "")
+    if not expected:
+        raise UserError(f"{where}: holds no zoo entry: register it with this version's cczoo")
+    local = tracking.ROOT / "mlruns" / "entries" / f"{version.name}-{expected[:16]}"
+    if local.is_dir() and entry_hash(entry_files(local)) == expected:
+        return local
+    with tempfile.TemporaryDirectory(prefix="cczoo-fetch-") as folder:
+        try:
+            found = tracking.download(f"{version.source}/{ENTRY}", Path(folder))
+        except OSError as error:
+            raise UserError(f"{where}: files missing from the registry: {error}") from None
+        files = entry_files(found)
+    if entry_hash(files) != expected:
+        raise UserError(
+            f"{where}: altered since it was registered: take another version, or train again"
+        )
+    store.replace_directory(local, files)
+    return store.load(local).directory
+
+
+def fetch_entry(text: str) -> str:
+    """Bring ``NAME[@ALIAS|/VERSION][?group=GROUP]`` into a local directory.
+
+    Parameters
+    ----------
+    text : str
+        The champion by default.
+
+    Returns
+    -------
+    str
+        The directory, its hashes checked.
+
+    Raises
+    ------
+    UserError
+        When there is no such version, or its files were altered.
+    """
+    address = Address.parse(text)
+    tracking.module()
+    with tracking.reported():
+        return str(fetch(find(address)))
