@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
 
 from data.strict import Strict
 from export.params import Options, VerifyParams
 from features.params import SbdParams
 from models.sbd.params import Params as SbdModels
+from pipelines.gates import GATES, gate
 
 
 class FeaturesParams(Strict):
@@ -29,12 +33,32 @@ class ExportParams(Strict):
     verify: VerifyParams = VerifyParams()
 
 
+class PromotionParams(Strict):
+    """Settings of ``cczoo promote``.
+
+    Attributes
+    ----------
+    gates : mapping
+        Gate -> its settings; one that is left out isn't asked.
+    """
+
+    gates: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: {} for name in GATES})
+
+    @field_validator("gates")
+    @classmethod
+    def _known(cls, gates: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, tree in gates.items():
+            gate(name).Settings.parse(tree, f"promotion.gates.{name}")
+        return gates
+
+
 class Params(Strict):
     """Everything that a pipeline reads; what a file leaves out has its default."""
 
     features: FeaturesParams = FeaturesParams()
     models: ModelsParams = ModelsParams()
     export: ExportParams = ExportParams()
+    promotion: PromotionParams = PromotionParams()
 
 
 def load(path: Path | None) -> Params:

@@ -27,6 +27,7 @@ SETTINGS = {
     "MLFLOW_LOGGING_LEVEL": "ERROR",
     # JSON alone goes to stdout.
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     # Its own defaults retry for minutes.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",

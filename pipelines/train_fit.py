@@ -13,9 +13,10 @@ import polars as pl
 
 from features.sbd import features_of
 from features.spec import schema_hash
-from models.sbd import accumulate, card, plus
+from models.sbd import accumulate, card, plus, testset
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, make
+from models.sbd.holdout import held_out
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows
 from pipelines.tracking import file_hash
@@ -82,11 +83,15 @@ def headline(written: Mapping[str, Any]) -> dict[str, float]:
 
 
 def training_rows(job: Job) -> Windows:
-    """Sites and randomised campaign; Table 6 stays unseen. All rows of a table with neither."""
+    """Sites and randomised campaign; Table 6 stays unseen. All rows of a table with neither.
+
+    Connections that promotion compares models on are left out of both.
+    """
     dataset = job.table.column("dataset")
     protocol = job.params.protocol
     mask = np.isin(dataset, (*protocol.sites, protocol.varied))
-    return job.table.take(mask) if mask.any() else job.table
+    learned = ~held_out(job.table, protocol.holdout)
+    return job.table.take(mask & learned) if mask.any() else job.table.take(learned)
 
 
 def _write(
@@ -144,7 +149,16 @@ def _write(
     )
     values = train.matrix(recipe.features)
     write_entry(
-        recipe.name, estimator, features, meta, values, metrics, text, labels=train.y, zoo=job.zoo
+        recipe.name,
+        estimator,
+        features,
+        meta,
+        values,
+        metrics,
+        text,
+        labels=train.y,
+        test=testset.sample(testset.fixed(job.table, job.params.protocol)),
+        zoo=job.zoo,
     )
     return metrics
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from export.source import Source
     from features.spec import Feature
     from models.sbd.store import ZooModel
+    from models.sbd.table import Windows
 
 EXAMPLE = "example: cczoo zoo show smartsbd-dt"
 STORED_VECTORS = 256
@@ -128,6 +129,7 @@ def write_entry(
     card: str,
     *,
     labels: NDArray[np.int64] | None = None,
+    test: Windows | None = None,
     zoo: Path | None = None,
 ) -> Path:
     """Lower a fitted estimator, convert it to ONNX and keep everything in the zoo.
@@ -154,6 +156,8 @@ def write_entry(
         For ``card.md``.
     labels : int array [n], optional
         True classes of ``vectors``; adds accuracies to the measured loss.
+    test : Windows, optional
+        Labelled rows that training didn't see, for ``test.json``.
     zoo : Path, optional
         Another zoo than the repository's.
 
@@ -175,7 +179,7 @@ def write_entry(
     from export.onnx_file import convert
     from export.onnx_run import predict
     from features.spec import schema_hash
-    from models.sbd import store
+    from models.sbd import store, testset
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
     threshold = float(meta.get("threshold", 0.5))
@@ -199,6 +203,10 @@ def write_entry(
         "card.md": card.encode(),
         "vectors.json": _sample(values, probability),
     }
+    if test is not None and len(test):
+        columns = [feature.name for feature in features]
+        answers = _probability(estimator, test.matrix(columns))
+        files[testset.FILE] = testset.dump(test, columns, answers, threshold)
     described: dict[str, Any] = {
         **meta,
         "name": name,

@@ -42,6 +42,8 @@ class Protocol(Strict):
     family_column: str = "family"
     top_k: int = 8
     """The paper found nothing to gain from a ninth feature."""
+    holdout: float = 0.1
+    """Share of connections that no kept model learns from: promotion compares models on them."""
 
 
 class Plus(Strict):
