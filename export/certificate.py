@@ -44,7 +44,7 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
     """
     meant = form.evaluate(x)
     unlike = meant.scores != answers.scores
-    wrong = (meant.classes != answers.classes) | unlike.reshape(len(x), -1).any(axis=1)
+    wrong = (meant.classes != answers.classes) | unlike.reshape(len(x), form.outputs).any(axis=1)
     report: dict[str, Any] = {
         "vectors": len(x),
         "mismatches": int(wrong.sum()),

@@ -103,8 +103,6 @@ def bundle_files(
         made = emit(name, source, options)
         files |= made
         listed[name] = {"files": sorted(made), **stated(name, source, options, made)}
-        if name == "c":
-            listed[name]["layout"] = options.layout
     manifest = {
         "format": FORMAT,
         "version": VERSION,

@@ -14,8 +14,8 @@ from features.params import SbdParams
 class Options(Strict):
     """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
 
-    layout: Literal["if-else", "array"] = Field(
-        "if-else", description="trees in C: if-else (fastest for a tree) or array (for a forest)"
+    layout: Literal["auto", "if-else", "array"] = Field(
+        "auto", description="trees in C: if-else, array, or the faster (a tree: if-else)"
     )
     bpf: Literal["if-else", "map", "both"] = Field(
         "both", description="eBPF: if-else (code), map (replaceable at run time), both if possible"

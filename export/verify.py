@@ -108,7 +108,8 @@ def _stored_answers(bundle: Bundle) -> list[str]:
         classes = np.array([row["class"] for row in rows], dtype=np.int64)
         scores = np.array([row["score"] for row in rows], dtype=np.int64)
         unlike = scores.reshape(answers.scores.shape) != answers.scores
-        wrong = (classes != answers.classes) | unlike.reshape(len(rows), -1).any(axis=1)
+        unlike = unlike.reshape(len(rows), bundle.form.outputs)
+        wrong = (classes != answers.classes) | unlike.any(axis=1)
         if wrong.any():
             problems.append(f"stored vectors: {int(wrong.sum())} answers aren't the model's")
     return problems

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, help="directory for the bundle; an old one is replaced")
     parser.add_argument(
-        "--layout", default="if-else", help="trees in C: if-else (default) or array"
+        "--layout", default="auto", help="trees in C: if-else, array or auto (default)"
     )
     parser.add_argument(
         "--set",

@@ -33,11 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=LIMIT,...",
         help="fail what costs more: insns (BPF verifier), ns, bytes, stack",
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="fail also what can't be run on this machine"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; 1 when anything differs, can't be run or exceeds the budget."""
+    """Verify; 1 when anything differs, fails or exceeds the budget, or nothing could be run."""
     from data.errors import UserError
     from export.budget import parse_budget
     from export.params import VerifyParams
@@ -51,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
     else:
         _print(report)
-    return 0 if report["ok"] else 1
+    return 0 if report["ok"] and not (args.strict and report["unproved"]) else 1
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from export.sanitize import sanitized
 from export.source import Source
 from export.vectors import Vectors, timing_rows
 
-SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else or array)"
+SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else, array or auto)"
 TEMPLATES: dict[tuple[str, str], str] = {
     ("tree", "if-else"): "c_if_else.j2",
     ("tree", "array"): "c_array.j2",
@@ -36,17 +36,34 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     form = source.form
     if form is None:
         raise ValueError("the C target needs a form")
-    scoring = TEMPLATES.get((form.kind, "")) or TEMPLATES[form.kind, options.layout]
+    scoring = TEMPLATES[form.kind, layout_of(form.kind, options)]
     text = render("c.h.j2", source=source, form=form, scoring=scoring)
     beside = companion(source.family, source.features)
     files = {} if beside is None else beside.emit(source, options)
     return {f"{source.identifier}.h": text, **files}
 
 
+def layout_of(kind: str, options: Options) -> str:
+    """Layout in which a kind of form is written; "" where it has one only.
+
+    By itself a tree becomes nested ifs and a forest arrays, whichever was measured to be the
+    faster (``benchmarks/exporters.py``).
+    """
+    if (kind, "") in TEMPLATES:
+        return ""
+    if options.layout == "auto":
+        return "array" if kind == "forest" else "if-else"
+    return options.layout
+
+
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """What the companion is made for, where there is one."""
+    """Layout of the trees, and what the companion is made for, where there is one."""
     beside = companion(source.family, source.features)
-    return {} if beside is None else {"companion": beside.settings(options)}
+    layout = layout_of(source.kind, options)
+    return {
+        **({"layout": layout} if layout else {}),
+        **({} if beside is None else {"companion": beside.settings(options)}),
+    }
 
 
 def check(
