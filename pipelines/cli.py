@@ -19,6 +19,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
+    "promote": ("pipelines.promote", "make a registered model the champion, if the gates pass"),
+    "rollback": ("pipelines.rollback", "make the previous champion the champion again"),
     "zoo": ("pipelines.zoo", "list and show the models kept in the repository"),
     "report": ("pipelines.report", "write the offline HTML report"),
 }

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
+from export.budget import FIGURES, cost
 from models.sbd import testset
 from models.sbd.intervals import Interval, by_connection
 from models.sbd.params import Protocol
@@ -186,6 +187,15 @@ class Comparison:
         if key not in self._proofs:
             self._proofs[key] = certify(model, targets)
         return self._proofs[key]
+
+    def costs(self, model: ZooModel) -> dict[str, Any]:
+        """What the model costs as C, from a proof that there is already or from one of C alone."""
+        known = [proof for key, proof in self._proofs.items() if key[0] == str(model.directory)]
+        for proof in known or [self.proof(model, ["c"])]:
+            for target in proof["targets"]:
+                if target["target"] == "c":
+                    return {key: cost(target, key) for key in FIGURES}
+        return {}
 
 
 def fitting(model: ZooModel, wanted: Sequence[str]) -> list[str]:

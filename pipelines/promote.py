@@ -1,0 +1,223 @@
+"""Make a registered model the champion, if every gate lets it pass."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    from pipelines.gates import Finding
+    from pipelines.gates.comparison import Comparison
+    from pipelines.promotions import Move
+
+EXAMPLE = """examples:
+  cczoo promote smartsbd-dt --dry-run
+  cczoo promote smartsbd-dt --features data/processed/sbd.parquet --reason "lossy links"
+  cczoo promote smartsbd-dt --log
+NAME is a registered model, NAME@ALIAS, NAME/VERSION or NAME?group=GROUP; @candidate by default."""
+
+FEATURES = Path("data/processed/sbd.parquet")
+WORDS = {True: "pass", False: "REFUSED", None: "-"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("name", help="registered model")
+    parser.add_argument("--to", default="champion", choices=["champion"], help="alias to move")
+    parser.add_argument(
+        "--features",
+        type=Path,
+        default=FEATURES,
+        help="table with the test set (default: %(default)s; the models' own samples without it)",
+    )
+    parser.add_argument("--params", type=Path, help="settings (default: params.yaml where it is)")
+    parser.add_argument("--reason", default="", help="in your own words, for the log")
+    parser.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")
+    parser.add_argument("--log", action="store_true", help="print the moves so far instead")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Promote; 1 when a gate refuses or another promotion was faster."""
+    from data.errors import UserError
+    from pipelines import tracking
+    from pipelines.registry import Address
+
+    if args.features != FEATURES and not args.features.is_file():
+        raise UserError(f"{args.features}: no such features file: make it with `cczoo features`")
+    address = Address.parse(args.name)
+    tracking.module()
+    with tracking.reported():
+        if args.log:
+            return print_log(address.name, args.json)
+        result = _promote(args, address)
+    if args.json:
+        print_json(result)
+    else:
+        _print(result)
+    return 0 if result["ok"] else 1
+
+
+def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
+    from dataclasses import replace
+
+    from pipelines import gates, params, promotions, registry, tracking
+
+    named = "@" in args.name or address.version
+    chosen = registry.find(address if named else replace(address, alias="candidate"))
+    name, to = chosen.name, str(chosen.version)
+    before = promotions.aliases(name)
+    champion = before.get("champion", "")
+    result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
+    result["dry_run"] = args.dry_run
+    if to == champion:
+        return result | {"problems": [f"{name}: version {to} is @champion already"]}
+    path = args.params or (Path("params.yaml") if Path("params.yaml").is_file() else None)
+    settings = params.load(path)
+    holder = tracking.client().get_model_version(name, champion) if champion else None
+    comparison = _comparison(args.features, settings, chosen, holder)
+    findings = gates.judge(comparison, settings.promotion.gates)
+    evidence = {
+        "gates": {gate: asdict(finding) for gate, finding in findings.items()},
+        "settings": settings.promotion.model_dump(mode="json"),
+        "test_set": _test_set(comparison),
+        "difference": _difference(comparison, chosen, holder),
+    }
+    result |= {**evidence, "problems": []}
+    result["problems"] = [f"{g}: {f.reason}" for g, f in findings.items() if f.passed is False]
+    if result["problems"] or args.dry_run:
+        return result | {"ok": not result["problems"]}
+    move = promotions.Move(name, "promote", champion, to, champion, evidence, args.reason)
+    return result | _moved(move, findings)
+
+
+def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
+    from pipelines import promotions, tracking
+
+    try:
+        event = promotions.make(move)
+    except promotions.Lost as lost:
+        return {"problems": [str(lost)]}
+    certificate = (
+        findings["certificate"].evidence["certificate"] if "certificate" in findings else {}
+    )
+    if certificate:
+        client = tracking.client()
+        client.set_model_version_tag(move.name, move.to, "certificate", "valid")
+        client.set_model_version_tag(
+            move.name, move.to, "certificate_hash", certificate["certificate_hash"]
+        )
+    return {"ok": True, "event": event}
+
+
+def _comparison(features: Path, settings: Any, chosen: Any, holder: Any) -> Comparison:
+    import json
+
+    from models.sbd.store import load
+    from pipelines import registry
+    from pipelines.gates.comparison import Comparison
+
+    return Comparison(
+        name=chosen.name,
+        candidate=load(registry.fetch(chosen)),
+        champion=load(registry.fetch(holder)) if holder is not None else None,
+        features=features,
+        protocol=settings.models.sbd.protocol,
+        only=json.loads(chosen.tags.get("group", "{}")),
+    )
+
+
+def _test_set(comparison: Comparison) -> dict[str, Any]:
+    from models.sbd.holdout import RULE
+    from models.sbd.testset import table_hash
+
+    table = comparison.test.table
+    return {
+        "what": comparison.test.what,
+        "hash": table_hash(table, comparison.names),
+        "windows": len(table),
+        "connections": len(comparison.connections.candidate),
+        "unseen": comparison.protocol.unseen,
+        "holdout": comparison.protocol.holdout,
+        "rule": RULE,
+    }
+
+
+def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, Any]:
+    """What differs between champion and candidate, as ``{part: {key: [champion, candidate]}}``."""
+    from pipelines import tracking
+
+    def described(model: Any, version: Any) -> dict[str, dict[str, Any]]:
+        if model is None:
+            return {"metrics": {}, "params": {}, "model": {}, "cost": {}}
+        run = tracking.client().get_run(version.run_id)
+        metrics = model.read_json("metrics.json").get("headline", {})
+        return {
+            "metrics": {k: v for k, v in tracking.flatten(metrics).items() if v is not None},
+            "params": dict(run.data.params),
+            "model": {
+                "kind": model.meta.kind,
+                "features": len(model.meta.features),
+                "data_hash": model.meta.data_hash,
+                "git_commit": version.tags.get("git_commit", ""),
+                **{f"{f} bytes": len(model.read(f)) for f in ("model.json", "model.onnx")
+                   if f in model.meta.files},
+            },
+            "cost": comparison.costs(model),
+        }  # fmt: skip
+
+    old, new = described(comparison.champion, holder), described(comparison.candidate, chosen)
+    found: dict[str, Any] = {}
+    for part in new:
+        keys = sorted(old[part].keys() | new[part].keys())
+        pairs = {key: [old[part].get(key), new[part].get(key)] for key in keys}
+        found[part] = {k: pair for k, pair in pairs.items() if pair[0] != pair[1]}
+    if holder is None:
+        found["params"] = {}
+    return found
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    for part, pairs in result.get("difference", {}).items():
+        for key, (old, new) in pairs.items():
+            print(f"{part:<8} {key:<40} {_short(old)} -> {_short(new)}")
+    for gate, finding in result.get("gates", {}).items():
+        print(f"{WORDS[finding['passed']]:<8} {gate}: {finding['reason']}")
+    if "test_set" in result:
+        test = result["test_set"]
+        print(f"test set {test['what']}: {test['windows']} windows, {test['hash'][:12]}")
+    for problem in result["problems"]:
+        print(f"refused: {problem}", file=sys.stderr)
+    if result["ok"]:
+        said = "would be" if result["dry_run"] else "is"
+        was = f"was version {result['from']}" if result["from"] else "the first"
+        print(f"{result['name']}: version {result['to']} {said} @champion ({was})")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value)[:40]
+
+
+def print_log(name: str, as_json: bool) -> int:
+    """Print a model's moves; 1 where the log was tampered with."""
+    from pipelines import promotions
+
+    events = promotions.history(name)
+    if as_json:
+        print_json(events)
+    else:
+        for event in events:
+            mark = (
+                "" if event["intact"] else "  NOT INTACT: an earlier event was changed or removed"
+            )
+            what = f"{event['action']} {event['from'] or '-'} -> {event['to']}"
+            print(f"{event['when']}  {what:<20} {event['who']}  {event['reason']}{mark}".rstrip())
+    return 0 if all(event["intact"] for event in events) else 1

@@ -1,0 +1,56 @@
+"""Make the previous champion the champion again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from pipelines.output import print_json
+
+EXAMPLE = 'example: cczoo rollback smartsbd-dt --reason "stalls behind deep buffers"'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("name", help="registered model, NAME or NAME?group=GROUP")
+    parser.add_argument("--reason", default="", help="in your own words, for the log")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Roll back; 1 when there is nothing to go back to or another move was faster."""
+    from pipelines import promotions, tracking
+
+    tracking.module()
+    with tracking.reported():
+        try:
+            result = _roll_back(args.name, args.reason)
+        except promotions.Lost as lost:
+            result = {"ok": False, "problems": [str(lost)]}
+    if args.json:
+        print_json(result)
+    elif result["ok"]:
+        print(f"{result['name']}: version {result['to']} is @champion again")
+    for problem in result["problems"]:
+        print(f"refused: {problem}", file=sys.stderr)
+    return 0 if result["ok"] else 1
+
+
+def _roll_back(text: str, reason: str) -> dict[str, Any]:
+    from pipelines import promotions, registry, tracking
+
+    holder = registry.find(registry.Address.parse(text))
+    name, champion = holder.name, str(holder.version)
+    to = promotions.aliases(name).get("previous", "")
+    result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
+    if not to or to == champion:
+        return result | {"problems": [f"{name}: no @previous version to go back to"]}
+    # Its gates passed when it was promoted; that it is still the same is checked now.
+    version = tracking.client().get_model_version(name, to)
+    registry.fetch(version)
+    stack = promotions.standing(promotions.history(name))
+    before = stack[-3] if len(stack) > 2 else ""
+    evidence = {"entry_hash": version.tags["entry_hash"]}
+    move = promotions.Move(name, "rollback", champion, to, before, evidence, reason)
+    return result | {"ok": True, "event": promotions.make(move), "problems": []}
