@@ -33,6 +33,10 @@ class ExportParams(Strict):
     verify: VerifyParams = VerifyParams()
 
 
+def _every_gate() -> dict[str, dict[str, Any]]:
+    return {name: {} for name in GATES}
+
+
 class PromotionParams(Strict):
     """Settings of ``cczoo promote``.
 
@@ -42,7 +46,7 @@ class PromotionParams(Strict):
         Gate -> its settings; one that is left out isn't asked.
     """
 
-    gates: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: {} for name in GATES})
+    gates: dict[str, dict[str, Any]] = Field(default_factory=_every_gate)
 
     @field_validator("gates")
     @classmethod

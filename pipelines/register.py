@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     for given, flag in ((args.features, "--features"), (args.headline, "--headline")):
         if given is None:
             raise UserError(f"{flag} is missing (or give --sync alone); {EXAMPLE}")
+        if not given.is_file():
+            raise UserError(f"{given}: no such file: train first, or correct {flag}")
     if not args.offline:
         tracking.check_store()
     entries = {name: store.load(name, args.zoo).directory for name in store.names(args.zoo)}

@@ -190,9 +190,9 @@ def find(address: Address) -> Any:
     aliases = registered.aliases
     version = address.version or aliases.get(address.alias)
     if version is None:
-        known = ", ".join(f"@{a}" for a in sorted(aliases)) or "none"
+        there = ", ".join(f"@{a}" for a in sorted(aliases)) or "none"
         hint = f": cczoo promote {name}" if address.alias == "champion" else ""
-        raise UserError(f"registry:{name} has no @{address.alias} (it has {known}){hint}")
+        raise UserError(f"registry:{name} has no @{address.alias} (it has {there}){hint}")
     try:
         return client.get_model_version(name, str(version))
     except Exception as error:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", parents=[shared], help="one model's card")
     show.add_argument("model", help="name in the zoo or a model's directory")
     verify = actions.add_parser(
-        "verify", parents=[shared], help="check hashes and that stored answers still hold"
+        "verify", parents=[shared], help="check hashes, stored answers and the stored evaluation"
     )
     verify.add_argument("model", nargs="?", help="one model; all by default")
     prove = actions.add_parser(
@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    from pipelines import prove
+    from pipelines import prove, zoo_verify
 
-    actions = {"list": _list, "show": _show, "verify": _verify, "prove": prove.run}
+    actions = {"list": _list, "show": _show, "verify": zoo_verify.run, "prove": prove.run}
     return actions[args.action](args)
 
 
@@ -315,46 +315,3 @@ def _show(args: argparse.Namespace) -> int:
     else:
         print(model.read("card.md").decode(), end="")
     return 0
-
-
-def _verify(args: argparse.Namespace) -> int:
-    from models.sbd import store
-
-    reports = []
-    for name in [args.model] if args.model else store.names(args.zoo):
-        report: dict[str, Any] = {"name": name, "ok": False}
-        try:
-            report |= _checked(store.load(name, args.zoo))
-        except UserError as error:
-            if args.model:
-                raise
-            report["error"] = str(error)
-        reports.append(report)
-    ok = all(report["ok"] for report in reports)
-    if args.json:
-        print_json({"ok": ok, "models": reports})
-    else:
-        for report in reports:
-            state = "ok" if report["ok"] else "FAILED"
-            print(f"{state:<7} {report['name']} {report.get('error', '')}".rstrip())
-    return 0 if ok else 1
-
-
-def _checked(model: ZooModel) -> dict[str, Any]:
-    """Stored answers against what the entry's files answer now."""
-    import numpy as np
-
-    from export.fixed import to_integers
-    from export.params import tolerance_of
-
-    source = source_of(model)
-    error = np.abs(model.predict_proba(source.values) - source.probability)
-    report: dict[str, Any] = {
-        "vectors": len(error),
-        "mismatches": int((~(error <= tolerance_of(source.scaling, 1e-5))).sum()),
-    }
-    if source.form is not None:
-        classes = source.form.evaluate(to_integers(source.values, source.features)).classes
-        disagreements = int((classes != (source.probability > source.threshold)).sum())
-        report["integer_disagreements"] = disagreements
-    return {**report, "ok": not report["mismatches"]}

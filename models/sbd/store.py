@@ -77,6 +77,8 @@ class Meta(Strict):
         Why the model has no integer form; empty where it has one.
     files : mapping
         Name -> SHA-256 of every other file.
+    seal : str
+        SHA-256 of all other fields as canonical JSON.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Meta(Strict):
     scaling: dict[str, Any] = Field(default_factory=dict)
     no_form: str = ""
     files: dict[str, str] = Field(default_factory=dict)
+    seal: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,8 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
     Raises
     ------
     UserError
-        When there is no such model (with the nearest name), or a file is missing or altered.
+        When there is no such model (with the nearest name), or a file is missing or altered,
+        ``meta.json`` included.
     """
     directory = (zoo or ZOO) / str(name)
     if isinstance(name, Path) or os.sep in name or not _is_entry(directory):
@@ -224,6 +228,8 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
                 raise UserError(f"{directory}: no meta.json there: not a model's directory")
             raise unknown_name("model", str(name), names(zoo))
     meta = _meta(directory)
+    if meta.seal and meta.seal != _seal(meta):
+        raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
         if Path(file).name != file or not path.is_file():
@@ -246,7 +252,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     directory : Path
         The entry's directory; an earlier entry there is replaced.
     meta : mapping
-        Fields of :class:`Meta` without ``files``.
+        Fields of :class:`Meta` without ``files`` and ``seal``.
     files : mapping
         Name -> content of every other file.
 
@@ -262,6 +268,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     """
     hashes = {name: sha256(content) for name, content in sorted(files.items())}
     checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
+    checked = checked.model_copy(update={"seal": _seal(checked)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
@@ -285,6 +292,11 @@ def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
         except OSError:
             shutil.move(Path(held) / "old", directory)
             raise
+
+
+def _seal(meta: Meta) -> str:
+    tree = meta.model_dump(mode="json", exclude={"seal"})
+    return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _is_entry(directory: Path) -> bool:

@@ -100,7 +100,7 @@ def dump(
 
 def accuracy(
     table: Windows, probability: NDArray[np.float64], threshold: float
-) -> dict[str, float | int | None]:
+) -> dict[str, Any]:
     """Share of windows answered rightly with its 95 % interval over connections."""
     interval = by_connection((probability > threshold) == (table.y == 1), table.group)
     return {**interval, "windows": len(table), "connections": int(np.unique(table.group).size)}
