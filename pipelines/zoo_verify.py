@@ -1,0 +1,124 @@
+"""Check the entries of the zoo: nothing altered, stored answers and the stored evaluation hold."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    from export.source import Source
+    from models.sbd.store import ZooModel
+
+
+def run(args: argparse.Namespace) -> int:
+    """``cczoo zoo verify``: 1 when an entry fails."""
+    from models.sbd import store
+
+    reports = []
+    for name in [args.model] if args.model else store.names(args.zoo):
+        report: dict[str, Any] = {"name": name, "ok": False}
+        try:
+            report |= verify_entry(store.load(name, args.zoo))
+        except UserError as error:
+            if args.model:
+                raise
+            report["problems"] = [str(error)]
+        reports.append(report)
+    ok = all(report["ok"] for report in reports)
+    if args.json:
+        print_json({"ok": ok, "models": reports})
+    else:
+        for report in reports:
+            state = "ok" if report["ok"] else "FAILED"
+            print(f"{state:<7} {report['name']:<24} {_summary(report)}".rstrip())
+    return 0 if ok else 1
+
+
+def verify_entry(model: ZooModel) -> dict[str, Any]:
+    """Stored answers and the stored evaluation against what the entry's files answer now.
+
+    Parameters
+    ----------
+    model : ZooModel
+        As loaded: the hashes of its files have been checked.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``problems``, ``vectors``, ``mismatches``; ``integer_disagreements`` where the model
+        has an integer form; ``evaluation``, see :func:`evaluate`, None without a stored test set.
+    """
+    import numpy as np
+
+    from export.fixed import to_integers
+    from export.params import tolerance_of
+    from pipelines.zoo import source_of
+
+    source = source_of(model)
+    error = np.abs(model.predict_proba(source.values) - source.probability)
+    mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
+    report: dict[str, Any] = {"vectors": len(error), "mismatches": mismatches}
+    problems = [f"{mismatches} stored answers differ"] if mismatches else []
+    if source.form is not None:
+        classes = source.form.evaluate(to_integers(source.values, source.features)).classes
+        disagreements = int((classes != (source.probability > source.threshold)).sum())
+        report["integer_disagreements"] = disagreements
+    if not model.meta.seal:
+        problems.append("meta.json has no seal: made by an earlier version, train again")
+    known = {*model.meta.files, "meta.json"}
+    more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
+    if more:
+        problems.append(f"files that the entry doesn't name: {', '.join(more)}")
+    report["evaluation"] = evaluate(model, source)
+    for name, accuracy in (report["evaluation"] or {}).get("now", {}).items():
+        low, high = report["evaluation"]["low"], report["evaluation"]["high"]
+        if not low <= accuracy <= high:
+            problems.append(
+                f"{name} gets {accuracy:.3f} of the stored test set right, outside the stored "
+                f"[{low:.3f}, {high:.3f}]"
+            )
+    return {**report, "problems": problems, "ok": not problems}
+
+
+def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
+    """Run the stored test set again.
+
+    Returns
+    -------
+    dict or None
+        The stored ``mean``, ``low``, ``high``, ``windows``, ``connections``, and ``now``: accuracy
+        per file (``model.onnx``, ``model.json``). None where no test set is stored.
+    """
+    import numpy as np
+
+    from export.fixed import to_integers
+    from models.sbd import testset
+
+    if testset.FILE not in model.meta.files:
+        return None
+    content = model.read_json(testset.FILE)
+    table = testset.read(content)
+    values, truth = table.matrix(model.meta.features), table.y == 1
+    now = {}
+    if source.onnx:
+        now["model.onnx"] = float(np.mean((model.predict(values) == 1) == truth))
+    if source.form is not None:
+        classes = source.form.evaluate(to_integers(values, source.features)).classes
+        now["model.json"] = float(np.mean((classes == 1) == truth))
+    return {**content["accuracy"], "now": now}
+
+
+def _summary(report: dict[str, Any]) -> str:
+    if report["problems"]:
+        return "; ".join(report["problems"])
+    found = report["evaluation"]
+    if found is None:
+        return f"{report['vectors']} answers; no stored test set"
+    now = ", ".join(f"{name} {accuracy:.3f}" for name, accuracy in found["now"].items())
+    return (
+        f"{report['vectors']} answers; {now} of {found['windows']} windows, stored "
+        f"{found['mean']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+    )
