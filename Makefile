@@ -28,6 +28,7 @@ help: ## this list
 setup: .make/setup ## make .venv with everything that uv.lock pins
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
+	@$(RUN) python -m pipelines.register --check
 	@$(RUN) dvc repro
 	@$(RUN) cczoo report --where
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ from data.errors import UserError
 from models.sbd import store
 from pipelines import params, records, tracking
 from pipelines.output import print_json
+from pipelines.records import Training
 
 if TYPE_CHECKING:
-    from pipelines.records import Training
+    from pipelines.train_steps import Job
 
 EXPERIMENT = "smartsbd"
 EXAMPLE = "example: python -m pipelines.register --sync"
@@ -40,11 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offline", action="store_true", help="keep the record on disk, send it with --sync"
     )
+    parser.add_argument("--check", action="store_true", help="only see whether the store is there")
     parser.add_argument("--sync", action="store_true", help="send what --offline has kept")
 
 
 def run(args: argparse.Namespace) -> int:
     """Log one run with parameters, metrics, tables and every model of the zoo."""
+    if args.check:
+        if not is_offline(args.offline):
+            tracking.check_store()
+        return 0
     if args.sync:
         return _sync()
     for given, flag in ((args.features, "--features"), (args.headline, "--headline")):
@@ -52,11 +59,12 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"{flag} is missing (or give --sync alone); {EXAMPLE}")
         if not given.is_file():
             raise UserError(f"{given}: no such file: train first, or correct {flag}")
-    if not args.offline:
+    offline = is_offline(args.offline)
+    if not offline:
         tracking.check_store()
     entries = {name: store.load(name, args.zoo).directory for name in store.names(args.zoo)}
     certificates = read_certificates(args.certificates)
-    training = records.Training(
+    training = Training(
         experiment=EXPERIMENT,
         run="make repro",
         params=params.load(args.params).model_dump(mode="json"),
@@ -66,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         tags={name: tags_of(path, certificates, args.budget) for name, path in entries.items()},
         reports=args.reports,
     )
-    result = register(training, offline=args.offline)
+    result = register(training, offline=offline)
     if args.out is not None:
         part = args.out.with_name(args.out.name + ".part")
         kept = {"run": result["run"], "versions": result["versions"]}
@@ -74,6 +82,32 @@ def run(args: argparse.Namespace) -> int:
         part.replace(args.out)
     print_json(result)
     return 0
+
+
+def is_offline(flag: bool) -> bool:
+    """Whether records are kept to be sent later: ``--offline``, or ``CCZOO_OFFLINE=1``."""
+    return flag or os.environ.get("CCZOO_OFFLINE") == "1"
+
+
+def from_training(
+    job: Job, names: Sequence[str], settings: Path | None, offline: bool
+) -> dict[str, Any]:
+    """Register the entries that ``cczoo train sbd`` has written; returns as :func:`register`."""
+    entries = {name: store.load(name, job.zoo).directory for name in names}
+    training = Training(
+        experiment=EXPERIMENT,
+        run="cczoo train sbd",
+        params=params.load(settings).model_dump(mode="json"),
+        metrics=job.read("headline.json"),
+        dataset_hash=tracking.file_hash(job.features),
+        entries=entries,
+        tags={name: tags_of(path, {}) for name, path in entries.items()},
+        reports=job.out,
+    )
+    result = register(training, offline=is_offline(offline))
+    for name, version in result["versions"].items():
+        print(f"registered {name} version {version} as @candidate", file=sys.stderr)
+    return result
 
 
 def register(training: Training, *, offline: bool) -> dict[str, Any]:

@@ -43,13 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
     parser.add_argument("--seed", type=int, help="overrides the settings' seed")
+    parser.add_argument(
+        "--offline", action="store_true", help="keep what would be registered, to be sent later"
+    )
+    parser.add_argument(
+        "--no-register", action="store_true", help="register nothing (a single step never does)"
+    )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the steps asked for, or the search within a budget."""
     from models.sbd import parallel
-    from pipelines import train_steps
+    from pipelines import register, tracking, train_steps
     from pipelines.output import print_json
 
     if args.budget is not None or args.model is not None:
@@ -61,12 +67,19 @@ def run(args: argparse.Namespace) -> int:
         events=args.events,
         zoo=args.zoo,
     )
+    registers = args.step is None and not args.no_register
+    if registers and not register.is_offline(args.offline):
+        # Hours of training shouldn't end at a server that was never there.
+        tracking.check_store()
     summary = {}
     try:
         for step in [args.step] if args.step else STEPS:
             summary[step] = train_steps.STEPS[step](job)
     finally:
         parallel.stop()
+    if registers:
+        names = list(summary["fit"])
+        summary["registered"] = register.from_training(job, names, args.params, args.offline)
     if args.json:
         print_json(summary)
     else:

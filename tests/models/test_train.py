@@ -31,7 +31,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "params.yaml").write_text(SETTINGS)
     code = main(
         ["train", "sbd", "--features", f"{folder}/features.parquet", "--out", f"{folder}/out",
-         "--zoo", f"{folder}/zoo", "--params", f"{folder}/params.yaml", "--json"]
+         "--zoo", f"{folder}/zoo", "--params", f"{folder}/params.yaml", "--no-register", "--json"]
     )  # fmt: skip
     assert code == 0
     return folder
