@@ -46,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "svm_cost": Benchmark(
         quick=("--rounds", "1"), needs=("data/processed/sbd.parquet", "make repro")
     ),
+    "prove": Benchmark(quick=("--model", "smartsbd-dt")),
     "netsim": Benchmark(always=()),
 }
 """Name of ``benchmarks/<name>.py`` -> how it is run."""
