@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ from data.lab import agent, build, coupled
 from export.manifest import Broken, Bundle, read_bundle
 
 LOCK = Path("/run/lock/cczoo-live")
-STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+RUN_TIME = 0
+"""The kernel's BPF_STATS_RUN_TIME."""
 
 
 @dataclass(frozen=True)
@@ -164,13 +167,18 @@ def _fill(bundle: Bundle, table: int, work: Path) -> None:
 
 @contextlib.contextmanager
 def statistics() -> Iterator[None]:
-    """Have the kernel count and time BPF programs; its setting before comes back."""
-    before = STATISTICS.read_text(encoding="ascii")
-    STATISTICS.write_text("1", encoding="ascii")
+    """Have the kernel count and time BPF programs, for as long as this process lives at most."""
+    try:
+        # Unlike the sysctl, what this returns ends with its process, even a killed one.
+        fd = ctypes.CDLL("libbpf.so.1").bpf_enable_stats(RUN_TIME)
+    except (OSError, AttributeError) as error:
+        raise UserError(f"{error}; run: apt-get install -y libbpf-dev") from None
+    if fd < 0:
+        raise UserError("the kernel refuses to time BPF programs; run as root")
     try:
         yield
     finally:
-        STATISTICS.write_text(before, encoding="ascii")
+        os.close(fd)
 
 
 def counts(programs: dict[str, int]) -> dict[str, tuple[int, int]]:
