@@ -160,7 +160,7 @@ def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, A
         metrics = model.read_json("metrics.json").get("headline", {})
         return {
             "metrics": {k: v for k, v in tracking.flatten(metrics).items() if v is not None},
-            "params": dict(run.data.params),
+            "params": {k: v for k, v in run.data.params.items() if not k.startswith("promotion.")},
             "model": {
                 "kind": model.meta.kind,
                 "features": len(model.meta.features),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import shutil
 import tempfile
 import uuid
@@ -35,7 +36,7 @@ class Content(Strict):
     params : mapping
         Settings of the training, nested.
     metrics : mapping
-        Flat; finite ones are logged.
+        Flat and finite.
     dataset_hash, git_commit, command, written : str
         Of the training.
     versions : mapping
@@ -65,7 +66,7 @@ class Training:
     params : mapping
         Nested settings.
     metrics : mapping
-        Flat.
+        Flat; what isn't finite is left out.
     dataset_hash : str
         SHA-256 of the training table.
     entries : mapping
@@ -101,7 +102,7 @@ def write(training: Training) -> Path:
         experiment=training.experiment,
         run=training.run,
         params=dict(training.params),
-        metrics=dict(training.metrics),
+        metrics={k: v for k, v in training.metrics.items() if math.isfinite(v)},
         dataset_hash=training.dataset_hash,
         git_commit=tracking.git_commit(),
         command=tracking.command_line(),

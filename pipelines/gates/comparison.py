@@ -191,11 +191,9 @@ class Comparison:
     def costs(self, model: ZooModel) -> dict[str, Any]:
         """What the model costs as C, from a proof that there is already or from one of C alone."""
         known = [proof for key, proof in self._proofs.items() if key[0] == str(model.directory)]
-        for proof in known or [self.proof(model, ["c"])]:
-            for target in proof["targets"]:
-                if target["target"] == "c":
-                    return {key: cost(target, key) for key in FIGURES}
-        return {}
+        measured = [t for proof in known for t in proof["targets"] if t["target"] == "c"]
+        measured = measured or self.proof(model, ["c"])["targets"]
+        return {key: cost(target, key) for target in measured[:1] for key in FIGURES}
 
 
 def fitting(model: ZooModel, wanted: Sequence[str]) -> list[str]:

@@ -1,40 +1,103 @@
-"""A run in a real MLflow store: what it must have recorded."""
+"""A run in a real MLflow store: what it must have recorded; stores that can't be used."""
 
-from pathlib import Path
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import mlflow
 import numpy as np
 import pytest
-from skl2onnx import to_onnx
-from sklearn.tree import DecisionTreeClassifier
 
-from pipelines import tracking
+from data.errors import UserError
+from pipelines import tracking, writer
+from pipelines.cli import main
+
+pytestmark = pytest.mark.xdist_group("registry")
 
 
-def test_run_records_commit_data_metrics_and_a_model_with_signature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
-    monkeypatch.chdir(tmp_path)
-    inputs = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    tree = DecisionTreeClassifier(random_state=0).fit(inputs, inputs[:, 0] > 0)
-    onnx_file = tmp_path / "model.onnx"
-    onnx_file.write_bytes(to_onnx(tree, inputs, options={"zipmap": False}).SerializeToString())
-    monkeypatch.setattr(tracking, "ROOT", tmp_path)
-
+def test_run_records_commit_data_and_metrics(local):
     with tracking.run("sbd", "tree", {"tree": {"depth": 3}}, dataset_hash="abc") as active:
         active.log_metrics({"accuracy": 0.5, "undefined": float("nan")})
-        version = active.log_onnx("smartsbd-dt", onnx_file, inputs[:5], {"schema": "s"})
+    kept = mlflow.get_run(active.run_id)
+    assert kept.data.params == {"tree.depth": "3"}
+    assert kept.data.metrics == {"accuracy": 0.5}
+    assert kept.data.tags["dataset_hash"] == "abc"
+    assert kept.data.tags["git_commit"] == "unknown"
+    assert kept.info.artifact_uri.startswith((local / "mlruns" / "artifacts").as_uri())
 
-    kept = mlflow.get_run(active.run_id).data
-    assert kept.params == {"tree.depth": "3"}
-    assert kept.metrics == {"accuracy": 0.5}
-    assert kept.tags["dataset_hash"] == "abc"
-    assert kept.tags["git_commit"] == "unknown"
-    client = mlflow.MlflowClient()
-    registered = client.get_model_version_by_alias("smartsbd-dt", "candidate")
-    assert (str(registered.version), registered.tags["schema"]) == (version, "s")
-    loaded = mlflow.onnx.load_model(f"models:/smartsbd-dt/{version}")
-    signature = mlflow.models.get_model_info(f"models:/smartsbd-dt/{version}").signature
-    assert loaded.graph.input
+
+def test_model_is_saved_with_its_signature(entries, local):
+    path = entries.make("good") / "model.onnx"
+    tracking.save_onnx(path, np.zeros((2, 3), dtype=np.float32), local / "model")
+    signature = mlflow.models.get_model_info(str(local / "model")).signature
     assert signature.inputs.is_tensor_spec()
+    assert [tensor.name for tensor in signature.outputs] == ["probability"]
+    assert mlflow.onnx.load_model(str(local / "model")).graph.input
+
+
+@pytest.fixture
+def answering():
+    """A server that is none of MLflow's: answers a status, or accepts and says nothing."""
+
+    class Handler(BaseHTTPRequestHandler):
+        status = 404
+
+        def do_GET(self):
+            self.send_response(self.status)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", Handler
+    server.shutdown()
+    server.server_close()
+
+
+def test_another_server_is_told_from_mlflow(answering, monkeypatch):
+    uri, handler = answering
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    with pytest.raises(UserError, match="no MLflow server"):
+        tracking.check_store()
+    # A password asked for by a proxy is mlflow's to give.
+    handler.status = 401
+    tracking.check_store()
+
+
+def test_a_silent_server_is_given_up_soon(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://user:secret@127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        monkeypatch.setattr(tracking, "REACH_S", 0.3)
+        with pytest.raises(UserError, match="out of reach") as caught:
+            tracking.check_store()
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "sbd", "--features", "none.parquet"],
+        ["promote", "smartsbd-dt"],
+        ["rollback", "smartsbd-dt"],
+        ["export", "registry:smartsbd-dt", "-t", "c", "--out", "none"],
+    ],
+)
+def test_commands_say_at_once_that_the_server_is_away(command, monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+    assert main(command) == 2
+    assert f"127.0.0.1:{port}: MLflow server out of reach" in capsys.readouterr().err
+
+
+def test_a_mark_tells_the_living_from_the_gone():
+    mark = writer.mark()
+    host, pid, started, _ = mark.split("/")
+    assert not writer.is_gone(mark, 0.0)
+    assert writer.is_gone(f"{host}/{pid}/{int(started) + 1}/0", 1e12)
+    elsewhere = f"other-host/{pid}/{started}"
+    assert writer.is_gone(f"{elsewhere}/0", 10.0)
+    assert not writer.is_gone(f"{elsewhere}/{mark.rpartition('/')[2]}", 600.0)
