@@ -12,7 +12,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-_INTERPRETED = ("network.py", "scenario.py", "traces.py", "events.py", "runner.py", "metrics.py")
+_INTERPRETED = (
+    "agents.py", "capacity.py", "events.py", "metrics.py", "network.py", "runner.py",
+    "scenario.py", "traces.py", "wireless.py",
+)  # fmt: skip
 """Files of which no function is compiled."""
 
 F = TypeVar("F", bound=Callable[..., Any])

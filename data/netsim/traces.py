@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
+from data.errors import UserError, unknown_name
+from data.netsim import wireless
 from data.netsim.rates import OPPORTUNITIES, STEPS
 
 Series = tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any], int]
@@ -71,7 +72,8 @@ def generate(kind: str, mean_mbps: float, seed: int, duration_s: float = 120.0) 
     ----------
     kind : str
         ``cellular`` (slow fading with deep dips), ``wifi`` (rate steps and short pauses) or
-        ``satellite`` (a new level every 15 s, brief outages at the change).
+        ``satellite`` (a new level every 15 s, brief outages at the change): steady kinds, one
+        trace much like the other; or one of `data.netsim.wireless.KINDS`.
     mean_mbps : float
         Mean rate aimed at.
     seed : int
@@ -100,8 +102,11 @@ def generate(kind: str, mean_mbps: float, seed: int, duration_s: float = 120.0) 
         level = np.clip(rng.normal(1.0, 0.3, slot[-1] + 1), 0.2, None)
         rate = level[slot] * np.exp(_walk(rng, count, 0.9, 0.2))
         rate[(np.arange(count) % 150 < 2) & (rng.random(count) < 0.7)] *= 0.05
+    elif kind in wireless.KINDS:
+        rate = wireless.rates(wireless.KINDS[kind], count, rng)
     else:
-        raise UserError(f"generate: unknown kind {kind!r}: known: cellular, satellite, wifi")
+        raise unknown_name("kind of link to generate", kind,
+                           ["cellular", "satellite", "wifi", *wireless.KINDS])  # fmt: skip
     rate *= mean_mbps / rate.mean()
     pairs = [(0.1 * i, float(r)) for i, r in enumerate(np.maximum(rate, 0.05))]
     return steps(pairs, 0.1 * count)

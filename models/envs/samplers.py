@@ -1,0 +1,155 @@
+"""Scenarios to train on: a sampler makes one per episode from a random generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError, unknown_name
+from data.netsim import capacity, scenario
+from data.netsim.scenario import Scenario
+from data.netsim.wireless import KINDS
+
+Sampler = Callable[[np.random.Generator], Scenario]
+
+_PACKET = 1500
+
+
+def fixed(name: str, label: str = "", settings: dict[str, Any] | None = None) -> Sampler:
+    """A named scenario, the same in every episode but for the simulation's seed.
+
+    Raises
+    ------
+    UserError
+        For an unknown scenario, variant or setting.
+    """
+    variants = scenario.load(name, settings)
+    if label not in variants:
+        raise unknown_name("variant", label, variants)
+    spec = variants[label]
+    return lambda rng: spec
+
+
+def alternating(rng: np.random.Generator) -> Scenario:
+    """TCCO's own test (tcco.txt section II.C, Fig. 8a), whose alternation has no fixed phase.
+
+    Two paths of 400 and 500 Mbps in turns, 3 and 5 ms one way, 200 packets of queue.
+    """
+    return _two_paths(
+        [
+            {
+                "rates": tuple(rng.permutation([400.0, 500.0])),
+                "delays": tuple(rng.permutation([3.0, 5.0])),
+                "period_s": float(rng.uniform(1.0, 4.0)),
+                "queue": 200,
+                "loss": 0.0,
+                "back_ms": 4.0,
+            }
+            for _ in range(2)
+        ]
+    )
+
+
+def two_paths(rng: np.random.Generator) -> Scenario:
+    """Two unlike paths: the ranges of tcco.txt section IV.A and what lies around them.
+
+    20 to 500 Mbps (log-uniform), which changes by up to 30 % every 0.5 to 4 s; 2 to 20 ms one
+    way; a queue of 0.3 to 3 times rate x RTT (Fig. 11); no loss, or 0.05, 0.15, 0.5 % (Fig. 9).
+    """
+    paths = []
+    for _ in range(2):
+        rate = float(np.exp(rng.uniform(np.log(20.0), np.log(500.0))))
+        delay = float(rng.uniform(2.0, 20.0))
+        product = rate * 1e6 * 2e-3 * delay / 8 / _PACKET
+        paths.append(
+            {
+                "rates": (rate, rate * float(rng.uniform(0.7, 1.3))),
+                "delays": (delay, delay * float(rng.uniform(0.8, 1.2))),
+                "period_s": float(rng.uniform(1.0, 8.0)),
+                "queue": max(10, round(product * float(rng.uniform(0.3, 3.0)))),
+                "loss": float(rng.choice([0.0, 0.0005, 0.0015, 0.005])),
+                "back_ms": delay,
+            }
+        )
+    return _two_paths(paths)
+
+
+def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
+    links: dict[str, Any] = {}
+    for name, path in zip(("one", "two"), paths, strict=True):
+        half = path["period_s"] / 2
+        links[name] = {
+            "steps": [[0.0, path["rates"][0]], [half, path["rates"][1]]],
+            "period_s": path["period_s"],
+            "delay_steps": [[0.0, path["delays"][0]], [half, path["delays"][1]]],
+            "delay_period_s": path["period_s"],
+            "queue_packets": path["queue"],
+            "loss": path["loss"],
+        }
+        links[f"{name}_back"] = {"delay_ms": path["back_ms"]}
+    routes = [{"forward": [name], "back": [f"{name}_back"]} for name in ("one", "two")]
+    flows = [{"name": "mptcp", "paths": routes}]
+    return Scenario.parse({"links": links, "flows": flows}, "two paths")
+
+
+def wireless(rng: np.random.Generator) -> Scenario:
+    """One flow over a generated link of `data.netsim.wireless`, 5 to 100 Mbps.
+
+    10 to 50 ms one way, 100 to 400 ms of queue; T_d is half of the queue's delay.
+    """
+    kind = str(rng.choice(list(KINDS)))
+    mean = float(np.exp(rng.uniform(np.log(5.0), np.log(100.0))))
+    link = {"generate": {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}}
+    return _one_link(link, mean, rng)
+
+
+def measured(traces: Sequence[capacity.Trace]) -> Sampler:
+    """One flow over a measured link, drawn from the traces given.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        As from `data.netsim.capacity.ingested` and `split`: train and test by trace.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    if not traces:
+        raise UserError("traces: none to draw from: ingest some, or give another split")
+
+    def sample(rng: np.random.Generator) -> Scenario:
+        trace = traces[int(rng.integers(len(traces)))]
+        pairs = [[float(t), float(r)] for t, r in zip(trace.time_s, trace.mbps, strict=True)]
+        link = {"steps": pairs, "period_s": trace.length_s}
+        return _one_link(link, float(trace.mbps.mean()), rng)
+
+    return sample
+
+
+def _one_link(link: dict[str, Any], mean_mbps: float, rng: np.random.Generator) -> Scenario:
+    delay, queue_ms = float(rng.uniform(10.0, 50.0)), float(rng.uniform(100.0, 400.0))
+    packets = max(20, round(mean_mbps * 1e3 * queue_ms / 8 / _PACKET))
+    tree = {
+        "links": {
+            "cell": {**link, "delay_ms": delay, "queue_packets": packets},
+            "back": {"delay_ms": delay},
+        },
+        "flows": [
+            {
+                "name": "flow",
+                "target_delay_ms": queue_ms / 2,
+                "paths": [{"forward": ["cell"], "back": ["back"]}],
+            }
+        ],
+    }
+    return Scenario.parse(tree, "one link")
+
+
+def dumbbell() -> Sampler:
+    """MA-CC's network (ma-cc.txt Fig. 2, Table 1), both ends of its core run by agents."""
+    settings = {"links.core.queue": "agent", "links.core_back.queue": "agent"}
+    return fixed("macc-fig4", "droptail", settings)
