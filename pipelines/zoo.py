@@ -203,10 +203,6 @@ def write_entry(
         "card.md": card.encode(),
         "vectors.json": _sample(values, probability),
     }
-    if test is not None and len(test):
-        columns = [feature.name for feature in features]
-        answers = _probability(estimator, test.matrix(columns))
-        files[testset.FILE] = testset.dump(test, columns, answers, threshold)
     described: dict[str, Any] = {
         **meta,
         "name": name,
@@ -227,6 +223,13 @@ def write_entry(
         described["kind"] = form.kind
         described["scaling"] = _loss(float_classes, integer_classes, truth)
     described["scaling"] = {**described.get("scaling", {}), "float_error": float_error}
+    if test is not None and len(test):
+        columns = [feature.name for feature in features]
+        rows = test.matrix(columns)
+        answers = {"model.onnx": (predict(onnx, rows, name) > threshold).astype(np.int64)}
+        if "model.json" in files:
+            answers["model.json"] = form.evaluate(to_integers(rows, features)).classes
+        files[testset.FILE] = testset.dump(test, columns, answers)
     return store.save((zoo or store.ZOO) / name, described, files).directory
 
 

@@ -73,12 +73,11 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     if more:
         problems.append(f"files that the entry doesn't name: {', '.join(more)}")
     report["evaluation"] = evaluate(model, source)
-    for name, accuracy in (report["evaluation"] or {}).get("now", {}).items():
-        low, high = report["evaluation"]["low"], report["evaluation"]["high"]
-        if not low <= accuracy <= high:
+    for name, found in (report["evaluation"] or {}).items():
+        if not found["low"] <= found["now"] <= found["high"]:
             problems.append(
-                f"{name} gets {accuracy:.3f} of the stored test set right, outside the stored "
-                f"[{low:.3f}, {high:.3f}]"
+                f"{name} gets {found['now']:.3f} of the stored test set right, outside the stored "
+                f"[{found['low']:.3f}, {found['high']:.3f}]"
             )
     return {**report, "problems": problems, "ok": not problems}
 
@@ -89,11 +88,9 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The stored ``mean``, ``low``, ``high``, ``windows``, ``connections``, and ``now``: accuracy
-        per file (``model.onnx``, ``model.json``). None where no test set is stored.
+        Per file (``model.onnx``, ``model.json``) the stored accuracy (``mean``, ``low``, ``high``,
+        ``windows``, ``connections``) and ``now``. None where no test set is stored.
     """
-    import numpy as np
-
     from export.fixed import to_integers
     from models.sbd import testset
 
@@ -101,14 +98,17 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
         return None
     content = model.read_json(testset.FILE)
     table = testset.read(content)
-    values, truth = table.matrix(model.meta.features), table.y == 1
-    now = {}
+    values = table.matrix(model.meta.features)
+    classes = {}
     if source.onnx:
-        now["model.onnx"] = float(np.mean((model.predict(values) == 1) == truth))
+        classes["model.onnx"] = model.predict(values)
     if source.form is not None:
-        classes = source.form.evaluate(to_integers(values, source.features)).classes
-        now["model.json"] = float(np.mean((classes == 1) == truth))
-    return {**content["accuracy"], "now": now}
+        classes["model.json"] = source.form.evaluate(to_integers(values, source.features)).classes
+    stored = content["accuracy"]
+    return {
+        file: {**stored[file], "now": float((answers == table.y).mean())}
+        for file, answers in classes.items()
+    }
 
 
 def _summary(report: dict[str, Any]) -> str:
@@ -117,8 +117,8 @@ def _summary(report: dict[str, Any]) -> str:
     found = report["evaluation"]
     if found is None:
         return f"{report['vectors']} answers; no stored test set"
-    now = ", ".join(f"{name} {accuracy:.3f}" for name, accuracy in found["now"].items())
-    return (
-        f"{report['vectors']} answers; {now} of {found['windows']} windows, stored "
-        f"{found['mean']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
-    )
+    parts = [f"{report['vectors']} answers"]
+    for name, one in found.items():
+        interval = f"{one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+        parts.append(f"{name} {one['now']:.3f} of {one['windows']} windows, stored {interval}")
+    return "; ".join(parts)

@@ -50,14 +50,13 @@ def table_hash(table: Windows, names: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def hits(
-    table: Windows, probability: NDArray[np.float64], threshold: float, verdicts: Verdicts
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which windows (N,) and which connections (their last verdict) are answered rightly."""
-    window = (probability > threshold) == (table.y == 1)
+def right_connections(
+    table: Windows, probability: NDArray[np.float64], verdicts: Verdicts
+) -> NDArray[np.bool_]:
+    """Which connections are answered rightly by the verdict at their end."""
     state = connection_state(probability, table.group, verdicts)
     last = last_of_each(table.group)
-    return window, (state[last] >= 0) == (table.y[last] == 1)
+    return np.asarray((state[last] >= 0) == (table.y[last] == 1), dtype=np.bool_)
 
 
 def sample(table: Windows, limit: int = SAMPLE) -> Windows:
@@ -70,10 +69,8 @@ def sample(table: Windows, limit: int = SAMPLE) -> Windows:
     return table.take(np.isin(table.group, chosen))
 
 
-def dump(
-    table: Windows, names: Sequence[str], probability: NDArray[np.float64], threshold: float
-) -> bytes:
-    """``test.json``: rows, labels, attributes, and the accuracy with its interval.
+def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.int64]]) -> bytes:
+    """``test.json``: rows, labels, attributes, and accuracies with their intervals.
 
     Parameters
     ----------
@@ -81,15 +78,13 @@ def dump(
         N labelled rows.
     names : sequence of str
         The model's features.
-    probability : ndarray, shape (N,)
-        Of SB, by the model.
-    threshold : float
-        The model's.
+    answers : mapping
+        File of the entry -> its classes (N,), 1 for SB.
     """
     columns = ["connection", "window", "label"]
     columns += [n for n in attributes(table.frame, names) if table.frame[n].n_unique() > 1]
     content = {
-        "accuracy": accuracy(table, probability, threshold),
+        "accuracy": {file: accuracy(table, classes) for file, classes in answers.items()},
         "columns": {name: table.frame[name].to_list() for name in columns},
         "features": list(names),
     }
@@ -98,11 +93,9 @@ def dump(
     return f'{head[:-1]},\n "values": [\n  {rows}\n ]}}\n'.encode()
 
 
-def accuracy(
-    table: Windows, probability: NDArray[np.float64], threshold: float
-) -> dict[str, Any]:
+def accuracy(table: Windows, classes: NDArray[np.int64]) -> dict[str, Any]:
     """Share of windows answered rightly with its 95 % interval over connections."""
-    interval = by_connection((probability > threshold) == (table.y == 1), table.group)
+    interval = by_connection(classes == table.y, table.group)
     return {**interval, "windows": len(table), "connections": int(np.unique(table.group).size)}
 
 

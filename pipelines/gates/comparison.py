@@ -154,15 +154,22 @@ class Comparison:
 
     @cached_property
     def _hits(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Windows as the kernel answers them (integers, where there are any), connections."""
+        from export.fixed import to_integers
         from pipelines.evaluate_sbd import verdicts_of
+        from pipelines.zoo import source_of
 
         found = []
         for model in self.models:
-            table, meta = self.test.table, model.meta
+            table, meta, form = self.test.table, model.meta, source_of(model).form
+            values = table.matrix(meta.features)
+            probability = model.predict_proba(values)
+            classes = (probability > meta.threshold).astype(np.int64)
+            if form is not None:
+                classes = form.evaluate(to_integers(values, model.features)).classes
             verdicts = verdicts_of(meta.calibration, meta.accumulation)
-            probability = model.predict_proba(table.matrix(meta.features))
-            window, connection = testset.hits(table, probability, meta.threshold, verdicts)
-            found.append((window.astype(np.float64), connection.astype(np.float64)))
+            right = testset.right_connections(table, probability, verdicts)
+            found.append(((classes == table.y).astype(np.float64), right.astype(np.float64)))
         return found
 
     @cached_property

@@ -86,7 +86,7 @@ def test_a_group_has_its_own_model_or_the_pooled_one(entries, local, send):
     assert opened("small@candidate?group=rural").directory == opened("small@candidate").directory
     # A model of its own ends the pointing.
     send(**{registry.group_model("small", "rural"): entries.make("bad")})
-    assert opened("small@candidate?group=rural").directory == mine.directory
+    assert opened("small@candidate?group=rural").meta.files == mine.meta.files
 
 
 KILLED = """
