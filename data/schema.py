@@ -39,6 +39,7 @@ VARIABLES = {
 """Names of ``variable`` and their units; a new variable is one line here."""
 
 SAMPLED = {
+    "delivered_bytes": "data that the sender knows to have arrived, in order or not (bytes)",
     "received_bytes": "data that has arrived, each byte counted once, since the start (bytes)",
     "rcv_wnd_bytes": "window that the receiver announces (bytes)",
     "rcv_queue_bytes": "data that the receiver holds for want of earlier data (bytes)",

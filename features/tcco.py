@@ -1,6 +1,8 @@
 """Observations of TCCO's agent: tcco.txt section III.C.2, per subflow and decision interval.
 
-Everything comes from what a kernel logs with each ACK (``ack``, ``rtt_us``, ``snd_cwnd``).
+RTT and window come from what a kernel logs with each ACK. Throughput is that of the data known to
+have been delivered, which a client in the kernel reads (``delivered_bytes``); logs without it have
+``ack``, which stands still while a segment is missing and then jumps.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from features.spec import Feature
 
 _SOURCE = "tcco.txt section III.C.2"
 FEATURES = (
-    Feature("throughput_bps", "bit/s", 0.0, 1e10, 1, _SOURCE, "acknowledged in the interval"),
+    Feature("throughput_bps", "bit/s", 0.0, 1e10, 1, _SOURCE, "delivered in the interval"),
     Feature("rtt_us", "us", 0.0, 1e7, 1, _SOURCE, "mean RTT of the interval's ACKs"),
     Feature("snd_cwnd", "segments", 0.0, 65535.0, 1, _SOURCE, "window at the interval's end"),
     Feature("bottleneck_bps", "bit/s", 0.0, 1e10, 1, _SOURCE, "peak of the recent throughput"),
@@ -51,7 +53,9 @@ class SubflowObserver:
         self._count = 0
         self._base = 0.0
         self._still = 0
-        self._acked, self._rtt, self._window = Growth("ack"), Mean("rtt_us"), Last("snd_cwnd")
+        self._acked, self._delivered = Growth("ack"), Growth("delivered_bytes")
+        self._knows_delivered = False
+        self._rtt, self._window = Mean("rtt_us"), Last("snd_cwnd")
 
     def update(self, batch: Batch) -> Float:
         """One interval.
@@ -62,7 +66,9 @@ class SubflowObserver:
             `FEATURES` in their order and units.
         """
         params, place = self._params, self._count % len(self._peaks)
-        rate = self._acked.update(batch) * 8e6 / params.interval_us
+        self._knows_delivered |= "delivered_bytes" in batch
+        acked, delivered = self._acked.update(batch), self._delivered.update(batch)
+        rate = (delivered if self._knows_delivered else acked) * 8e6 / params.interval_us
         self._recent[self._count % params.peak_intervals] = rate
         self._count += 1
         # ACKs come in bursts: a single interval's rate would be a peak of the noise.

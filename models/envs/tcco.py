@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pydantic import Field
 from data.errors import UserError
 from data.netsim import events
 from data.netsim.agents import Session, subflow_place
+from data.netsim.network import Network
 from data.netsim.state import OPEN
 from data.strict import Strict
 from features import tcco
@@ -168,7 +169,8 @@ class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
             "agent",
             int(self.np_random.integers(1 << 31)),
             p.observation.interval_us,
-            keep_log=self._keep,
+            read_delivered,
+            self._keep,
         )
         self._observers = [tcco.SubflowObserver(p.observation) for _ in range(paths)]
         length = max(p.context, getattr(self._reward, "history", 1))
@@ -218,7 +220,9 @@ class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         """
         if not self._keep:
             raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        return events.write([events.tables(self.session.network, name)], directory)
+        session = self.session
+        table = events.tables(session.network, name, samples=session.samples())
+        return events.write([table], directory)
 
     def _observe(self) -> None:
         """Run for an interval and take the observations at its end."""
@@ -265,3 +269,10 @@ class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
             "target_cwnd": self._targets.copy(),
             "probing": self._draining > 0,
         }
+
+
+def read_delivered(network: Network) -> Iterator[tuple[int, str, int]]:
+    """What `features.tcco` needs and no ACK tells, of the first connection's subflows."""
+    payload = int(network.connection(0)["payload"])
+    for i, s in enumerate(network.subflows(0)):
+        yield subflow_place(network, 0, i), "delivered_bytes", int(s["delivered"]) * payload

@@ -1,0 +1,23 @@
+"""Observations of Nuwa's agent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from features import nuwa
+
+
+def test_amounts_are_differences_and_states_stay() -> None:
+    def batch(**values: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        return {k: (np.zeros(1, np.int64), np.array([v])) for k, v in values.items()}
+
+    observer = nuwa.ReceiverObserver()
+    first = observer.update(
+        batch(received_bytes=3000, rcv_wnd_bytes=9000, rcv_queue_bytes=10, owd_us=21)
+    )
+    assert first.tolist() == [3000, 9000, 10, 21]
+    # Nothing came: there is no new delay.
+    second = observer.update(batch(received_bytes=3000, rcv_wnd_bytes=8000, rcv_queue_bytes=0))
+    assert second.tolist() == [0, 8000, 0, 21]
+    assert observer.update({}).tolist() == [0, 8000, 0, 21]
+    assert len(nuwa.FEATURES) == len(nuwa.HALF)

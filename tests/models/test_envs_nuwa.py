@@ -1,0 +1,135 @@
+"""cczoo/Nuwa-v0: the checkers, its actions and reward, and its log against what it saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from data.errors import UserError
+from data.netsim.capacity import Trace
+from data.netsim.scenario import Scenario
+from data.store import iter_connections
+from features import nuwa
+from features.intervals import observations
+from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward
+from models.envs.samplers import measured, wireless
+
+pytestmark = pytest.mark.xdist_group("netsim")
+
+
+def slow(rng: np.random.Generator) -> Scenario:
+    tree = {
+        "links": {
+            "cell": {"generate": {"kind": "cellular", "mean_mbps": 6.0, "seed": 3},
+                     "delay_ms": 20.0, "queue_packets": 100},
+            "back": {"delay_ms": 20.0},
+        },
+        "flows": [{"name": "f", "target_delay_ms": 60.0,
+                   "paths": [{"forward": ["cell"], "back": ["back"]}]}],
+    }  # fmt: skip
+    return Scenario.parse(tree, "test")
+
+
+def play(env: NuwaEnv, seed: int, steps: int) -> tuple[list[Any], list[Any]]:
+    rng = np.random.default_rng(7)
+    observation, info = env.reset(seed=seed)
+    seen, infos = [observation], [info]
+    for _ in range(steps):
+        observation, _, _, _, info = env.step(rng.integers(5))
+        seen.append(observation)
+        infos.append(info)
+    return seen, infos
+
+
+def test_the_checker_passes() -> None:
+    check_env(NuwaEnv(slow, params=NuwaParams(steps=50)), skip_render_check=True)
+
+
+def test_it_is_registered() -> None:
+    env = gymnasium.make("models.envs:cczoo/Nuwa-v0", sampler=slow)
+    observation, _ = env.reset(seed=1)
+    assert observation.shape == (8, 4)
+    assert env.action_space.n == 5  # type: ignore[attr-defined]
+    assert NuwaParams().steps == 800
+
+
+def test_a_seed_fixes_the_trajectory_and_seeds_differ() -> None:
+    first, again, other = (play(NuwaEnv(wireless), seed, 25)[0] for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_a_log_read_back_gives_the_observations_that_the_agent_saw(tmp_path: Path) -> None:
+    env = NuwaEnv(slow, keep_log=True)
+    _, infos = play(env, 5, 80)
+    env.write_log(tmp_path)
+    [(row, events)] = list(iter_connections(tmp_path))
+    assert row["cc"] == "nuwa"
+    offline = observations(nuwa.ReceiverObserver(), events[1], 0, 100_000, env.session.intervals)
+    online = np.array([info["observation"] for info in infos])
+    assert np.array_equal(offline[-len(online) :], online)
+    # 20 ms of propagation, at most 100 packets of queue
+    assert online[:, nuwa.DELAY].min() > 20_000
+    assert online[:, nuwa.RECEIVED].mean() * 80 == pytest.approx(6e6, rel=0.5)
+
+
+def test_k_is_multiplied_and_stays_in_its_range() -> None:
+    env = NuwaEnv(slow)
+    _, info = env.reset(seed=1)
+    assert info["k"] == 7.0
+    ks = [env.step(np.int64(a))[4]["k"] for a in (3, 4, 2, 1, 0, 0, 2)]
+    assert ks == [8.75, 9.0, 9.0, 9.0, 2.25, 1.0, 1.05]
+
+
+def test_k_matters() -> None:
+    windows = []
+    for action in (0, 4):
+        env = NuwaEnv(slow)
+        env.reset(seed=1)
+        infos = [env.step(np.int64(action))[4]["observation"] for _ in range(60)]
+        windows.append(np.array(infos)[:, nuwa.WINDOW])
+    assert windows[1].std() > windows[0].std()
+
+
+def test_the_reward_is_equations_12_and_13() -> None:
+    reward = NuwaReward(throughput_unit_bps=1e6, delay_unit_us=1e3)
+    # U(32) = 32**0.4 / 0.4 = 10; U(1) = 2.5
+    assert reward.utility(32.0) == pytest.approx(10.0)
+    assert reward(32e6, 1e3, 1.0) == pytest.approx(0.4 * 10 - 0.4 * 2.5 - 0.2 * 2.5)
+    assert reward(0.0, 0.0, 0.0) == 0.0
+
+
+def test_episodes_are_as_long_as_asked() -> None:
+    env = NuwaEnv(slow, params=NuwaParams(steps=2))
+    env.reset(seed=1)
+    assert [env.step(np.int64(1))[2:4] for _ in range(2)] == [(False, False), (False, True)]
+
+
+def test_measured_traces_can_be_trained_on() -> None:
+    trace = Trace("t", "cellular", np.arange(60.0), np.full(60, 3.0), 60.0)
+    env = NuwaEnv(measured([trace]))
+    env.reset(seed=1)
+    received = [env.step(np.int64(1))[4]["observation"][0] for _ in range(60)]
+    assert sum(received) * 8 / 6e6 == pytest.approx(3.0, rel=0.1)
+    with pytest.raises(UserError, match="none to draw from"):
+        measured([])
+
+
+def test_mistakes_are_explained() -> None:
+    with pytest.raises(UserError, match="call reset first"):
+        NuwaEnv(slow).step(np.int64(1))
+    with pytest.raises(UserError, match="keep_log=True"):
+        NuwaEnv(slow).write_log(Path("nowhere"))
+
+    def two(rng: np.random.Generator) -> Scenario:
+        tree = slow(rng).model_dump()
+        tree["flows"][0]["paths"] *= 2
+        return Scenario.parse(tree, "test")
+
+    with pytest.raises(UserError, match="2 paths"):
+        NuwaEnv(two).reset()

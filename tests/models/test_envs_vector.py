@@ -1,0 +1,68 @@
+"""Environments in threads: the same numbers as one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from data.netsim.scenario import Scenario
+from models.envs.tcco import TccoEnv, TccoParams
+from models.envs.vector import ThreadVectorEnv
+
+pytestmark = pytest.mark.xdist_group("netsim")
+
+PARAMS = TccoParams(steps=12, context=2, start_intervals=5)
+
+
+def sampler(rng: np.random.Generator) -> Scenario:
+    rate = float(rng.uniform(2.0, 10.0))
+    links = {
+        "a": {"rate_mbps": rate, "delay_ms": 5.0, "queue_packets": 20, "loss": 0.01},
+        "b": {"rate_mbps": 5.0, "delay_ms": 10.0, "queue_packets": 20},
+        "back": {"delay_ms": 5.0},
+    }
+    paths = [{"forward": [name], "back": ["back"]} for name in "ab"]
+    return Scenario.parse({"links": links, "flows": [{"name": "m", "paths": paths}]}, "test")
+
+
+def makers(count: int) -> list[Any]:
+    return [lambda: TccoEnv(sampler, params=PARAMS)] * count
+
+
+def test_threads_give_what_a_loop_gives_over_several_episodes() -> None:
+    threads, loop = ThreadVectorEnv(makers(4), threads=3), SyncVectorEnv(makers(4))
+    rng = np.random.default_rng(0)
+    first, _ = threads.reset(seed=9)
+    second, _ = loop.reset(seed=9)
+    assert np.array_equal(first, second)
+    ended = 0
+    for _ in range(30):
+        actions = rng.integers(0, 5, (4, 2))
+        mine, theirs = threads.step(actions), loop.step(actions)
+        for a, b in zip(mine[:4], theirs[:4], strict=True):
+            assert np.array_equal(a, b)
+        assert np.array_equal(mine[4]["time_us"], theirs[4]["time_us"])
+        ended += int(mine[3].sum())
+    assert ended == 8
+    assert not np.array_equal(mine[0][0], mine[0][1])
+    threads.close()
+    loop.close()
+
+
+def test_gymnasium_makes_them() -> None:
+    envs = gymnasium.make_vec("models.envs:cczoo/TCCO-v0", 2, sampler=sampler, params=PARAMS)
+    observation, _ = envs.reset(seed=1)
+    assert isinstance(envs.unwrapped, ThreadVectorEnv)
+    assert observation.shape == (2, 2, 2, 6)
+    envs.close()
+
+
+def test_seeds_may_be_given_one_by_one() -> None:
+    envs = ThreadVectorEnv(makers(2))
+    observation, _ = envs.reset(seed=[4, 4])
+    assert np.array_equal(observation[0], observation[1])
+    envs.close()

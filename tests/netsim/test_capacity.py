@@ -1,0 +1,101 @@
+"""Traces of links: cut, split, summed up, made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.errors import UserError
+from data.ingest import Settings, ingest
+from data.netsim import capacity, traces
+from data.netsim.capacity import Trace
+from data.netsim.wireless import KINDS
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+
+def test_seconds_keep_the_volume_of_irregular_steps() -> None:
+    trace = Trace("t", "cellular", np.array([0.0, 0.5, 1.25]), np.array([2.0, 4.0, 8.0]), 3.0)
+    assert capacity.seconds(trace).tolist() == [3.0, 7.0, 8.0]
+
+
+def test_statistics_of_a_link_that_is_on_and_off() -> None:
+    rate = np.tile([8.0] * 6 + [0.0] * 2, 10)
+    found = capacity.statistics(Trace("t", "wifi", np.arange(80.0), rate, 80.0))
+    assert found["mean_mbps"] == 6.0
+    assert found["variation"] == pytest.approx(np.sqrt(12.0) / 6)
+    assert found["outage"] == 0.25
+    assert found["longest_outage_s"] == 2.0
+    assert found["change"] == pytest.approx(19 * 8 / 79 / 6)
+    assert found["memory_1s"] > 0.3 > found["memory_5s"]
+
+
+def test_traces_are_cut_where_they_are_silent_and_by_kind() -> None:
+    time = np.concatenate([np.arange(70.0), np.arange(150.0, 230.0), np.arange(400.0, 410.0)])
+    found = capacity._pieces("walk_wifi.csv:link", time, np.ones(160))
+    assert [(t.name, t.length_s, t.kind) for t in found] == [
+        ("walk_wifi.csv:link[0]", 70.0, "wifi"), ("walk_wifi.csv:link[1]", 80.0, "wifi")
+    ]  # fmt: skip
+    rate = np.ones(160)
+    rate[69] = 0.0
+    assert capacity._pieces("LTE", time, rate)[0].length_s == 230.0
+    assert capacity.kind_of("udp_down_starlink.csv") == "satellite"
+    assert capacity.kind_of("bus57.csv") == "cellular"
+
+
+def test_a_split_depends_on_names_alone_and_keeps_pieces_together() -> None:
+    def trace(name: str) -> Trace:
+        return Trace(name, "wifi", np.arange(2.0), np.ones(2), 2.0)
+
+    names = [f"t{k}[{i}]" for k in range(200) for i in range(2)]
+    train, test = capacity.split([trace(n) for n in names])
+    assert 20 <= len(test) / 2 <= 60
+    assert len(train) + len(test) == 400
+    assert not {t.name[:-3] for t in train} & {t.name[:-3] for t in test}
+    fewer, _ = capacity.split([trace(n) for n in names[:100]])
+    assert {t.name for t in fewer} <= {t.name for t in train}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_made_traces_have_their_mean_and_their_seed(kind: str) -> None:
+    first, again, other = (capacity.generated(kind, 12.0, seed) for seed in (1, 1, 2))
+    assert capacity.seconds(first).mean() == pytest.approx(12.0, rel=0.02)
+    assert np.array_equal(first.mbps, again.mbps)
+    assert not np.array_equal(first.mbps, other.mbps)
+    assert first.mbps.min() > 0
+
+
+def test_kinds_differ_as_the_measured_ones_do() -> None:
+    table = capacity.compare([], seeds=40)
+    middle = {kind: {k: v[2] for k, v in sides["generated"].items() if k != "traces"}
+              for kind, sides in table.items()}  # fmt: skip
+    assert middle["wifi"]["outage"] > 0.05 > middle["cellular"]["outage"]
+    assert middle["cellular"]["memory_15s"] > 0.1 > middle["wifi"]["memory_15s"]
+    for kind in capacity.KINDS:
+        assert 0.3 < middle[kind]["variation"] < 0.9
+        assert 0.7 < middle[kind]["memory_1s"] < 0.95
+
+
+def test_measured_traces_are_shown_beside_generated_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"{t} {3 + t % 5}\n" for t in range(100))
+    (tmp_path / "bus.txt").write_text(lines, encoding="utf-8")
+    ingest([tmp_path / "bus.txt"], tmp_path / "out", settings=Settings(jobs=1))
+    command = ["--compare", str(tmp_path / "out"), "--seeds", "3", "--json"]
+    assert capacity.main(command) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table["cellular"]["measured"]["mean_mbps"] == [5.0] * 5
+    assert "measured" not in table["wifi"]
+    assert capacity.main(command[:-1]) == 0
+    assert "cellular, measured: 1 traces" in capsys.readouterr().out
+    assert capacity.main(["--compare", str(tmp_path)]) == 2
+    assert "not an ingested directory" in capsys.readouterr().err
+
+
+def test_an_unknown_kind_names_the_nearest() -> None:
+    with pytest.raises(UserError, match="did you mean 'wifi-varied'"):
+        traces.generate("wifi-vared", 1.0, 1)
