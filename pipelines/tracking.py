@@ -33,6 +33,7 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
 """Of mlflow, where the environment doesn't say otherwise."""
+_REACHED: set[str] = set()
 
 
 def tracking_uri() -> str:
@@ -93,7 +94,9 @@ def module() -> Any:
     UserError
         As :func:`check_store`.
     """
-    check_store()
+    if tracking_uri() not in _REACHED:
+        check_store()
+        _REACHED.add(tracking_uri())
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     import mlflow
