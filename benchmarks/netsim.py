@@ -9,11 +9,15 @@ works on monitor intervals of one flow through one fluid queue, not on packets.
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from data.netsim import scenario
 from data.netsim.network import Network
@@ -57,65 +61,107 @@ def flows(count: int) -> Scenario:
     return Scenario.parse(tree, "benchmark")
 
 
-def main() -> None:
-    """Measure and print."""
-    result: dict[str, Any] = {}
-    begin = time.perf_counter(), time.process_time()
+def start_s() -> dict[str, float]:
+    """Seconds to a first simulated event: here (compiling if need be), then in a new process."""
+    begin, cpu = time.perf_counter(), time.process_time()
     Network(flows(2)).advance(0.001)
-    result["first_call_s"] = {
-        "wall": time.perf_counter() - begin[0], "cpu": time.process_time() - begin[1]
-    }  # fmt: skip
+    here = {"wall": time.perf_counter() - begin, "cpu": time.process_time() - cpu}
     code = "import benchmarks.netsim as b; b.Network(b.flows(2)).advance(0.001)"
-    begin_wall = time.perf_counter()
+    begin, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
-    result["second_start_wall_s"] = time.perf_counter() - begin_wall
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - cpu
+    return {"first_wall": here["wall"], "first_cpu": here["cpu"],
+            "second_wall": time.perf_counter() - begin, "second_cpu": cpu}  # fmt: skip
 
+
+def dumbbell() -> dict[str, dict[str, float]]:
+    """MA-CC's dumbbell for 60 s under three controls; medians over seeds."""
     spec = scenario.load("macc-fig4")["droptail"]
-    result["dumbbell"] = {}
+    result = {}
     for name in ("reno", "cubic", "bbr"):
-        network = Network(spec, name, seed=1)
-        cpu = timed(network, 60.0)
-        result["dumbbell"][name] = {
-            "cpu_s": cpu,
-            "packet_events_per_s": int(network.state.g["packet_events"]) / cpu,
-            "goodput_mbps": float(network.state.conn["data_rcv"].sum() * 1448 * 8 / 60e6),
-        }
-    ns3 = _ns3_cpu_s()
-    cubic = result["dumbbell"]["cubic"]["cpu_s"]
-    result["ns3_cubic_cpu_s"] = {"here": ns3, "noted": NS3_CUBIC_CPU_S}
-    result["times_ns3"] = (ns3 if ns3 is not None else NS3_CUBIC_CPU_S) / cubic
+        runs = []
+        for seed in range(5):
+            network = Network(spec, name, seed=seed)
+            cpu = timed(network, 60.0)
+            data = int(network.state.conn["data_rcv"].sum())
+            events = int(network.state.g["packet_events"])
+            runs.append((cpu, events / cpu, data * 1448 * 8 / 60e6))
+        cpu, rate, goodput = (float(x) for x in np.median(runs, axis=0))
+        result[name] = {"cpu_s": cpu, "packet_events_per_s": rate, "goodput_mbps": goodput}
+    return result
 
-    result["ns_per_packet_event_by_flows"] = {}
+
+def ns3_cubic() -> dict[str, float] | None:
+    """CPU seconds and goodput of the same CUBIC dumbbell in ns-3, if its program is there."""
+    if not NS3.exists():
+        return None
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run(
+        [str(NS3), "--cc=TcpCubic", "--seed=2"], check=True, capture_output=True, text=True
+    )
+    words = dict(word.split("=") for word in done.stdout.split())
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return {"cpu_s": cpu, "goodput_mbps": float(words["goodput_mbps"])}
+
+
+def cost_by_flows() -> dict[int, float]:
+    """Nanoseconds per packet event with 2, 20 and 200 flows, after ten seconds of start."""
+    result = {}
     for count in (2, 20, 200):
         network = Network(flows(count), "cubic", seed=1)
-        cpu = timed(network, max(4.0, 2000.0 / count))
+        network.advance(10.0)
         events = int(network.state.g["packet_events"])
-        result["ns_per_packet_event_by_flows"][count] = cpu / events * 1e9
+        cpu = timed(network, 10.0 + max(4.0, 2000.0 / count))
+        result[count] = cpu / (int(network.state.g["packet_events"]) - events) * 1e9
+    return result
 
-    tcco = scenario.load("tcco-fig9a")[""]
-    result["tcco_times_real_time"] = 10.0 / timed(Network(tcco, "cubic", seed=1), 10.0, 0.02)
 
+def agent_steps_per_s() -> float:
+    """Steps of an agent that sets two flows' windows every 20 ms, Python's part included."""
     network = Network(flows(2), "agent", seed=1)
     network.advance(2.0)
-    begin_cpu, steps = time.process_time(), 5000
+    begin, steps = time.process_time(), 5000
     for i in range(steps):
         network.state.sub["agent_cwnd"] = 5 + i % 3
         network.advance(2.0 + (i + 1) * 0.02)
-    result["agent_steps_per_s"] = steps / (time.process_time() - begin_cpu)
-    result["pcc_rl_steps_per_s"] = PCC_RL_STEPS
+    return steps / (time.process_time() - begin)
+
+
+def stolen() -> int:
+    """Ticks of CPU that other guests of the host took from this machine so far."""
+    words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    return int(words[8])
+
+
+def main() -> None:
+    """Measure and print: figures, then each aim with what was reached."""
+    begin, steal = time.perf_counter(), stolen()
+    start, bell, ns3, cost = start_s(), dumbbell(), ns3_cubic(), cost_by_flows()
+    tcco = scenario.load("tcco-fig9a")[""]
+    real_time = 10.0 / timed(Network(tcco, "cubic", seed=1), 10.0, 0.02)
+    steps = agent_steps_per_s()
+    theirs = ns3["cpu_s"] if ns3 is not None else NS3_CUBIC_CPU_S
+    slowest = min(row["packet_events_per_s"] for row in bell.values())
+    result: dict[str, Any] = {
+        "start_s": start,
+        "dumbbell": bell,
+        "ns3_cubic": ns3 or f"skipped: {NS3} is not built; {NS3_CUBIC_CPU_S} CPU-s noted before",
+        "ns_per_packet_event_by_flows": cost,
+        "agent_steps_per_s": steps,
+        "pcc_rl_steps_per_s": PCC_RL_STEPS,
+        "aims": {
+            "times ns-3 on the CUBIC dumbbell (50)": theirs / bell["cubic"]["cpu_s"],
+            "packet events per s and core (1.5e6)": slowest,
+            "cost per event, 200 flows over 2 (1)": cost[200] / cost[2],
+            "TCCO with 20 ms decisions, times real time (10)": real_time,
+            "second start, s (5)": start["second_wall"],
+            "agent steps over PCC-RL's best": steps / PCC_RL_STEPS[1],
+        },
+        "wall_s": time.perf_counter() - begin,
+        "stolen_ticks": stolen() - steal,
+        "load": os.getloadavg()[0],
+    }
     print(json.dumps(result, indent=2))
-
-
-def _ns3_cpu_s() -> float | None:
-    """CPU seconds of the same CUBIC dumbbell in ns-3, if its program has been built."""
-    if not NS3.exists():
-        return None
-    import resource
-
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([str(NS3), "--cc=TcpCubic", "--seed=1"], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime
 
 
 if __name__ == "__main__":

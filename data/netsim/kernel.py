@@ -8,7 +8,7 @@ from data.netsim.acks import on_ack
 from data.netsim.handshake import on_synack, send_syn
 from data.netsim.heap import give_packet, pop, push
 from data.netsim.jit import entry, kernel
-from data.netsim.links import deliver, enqueue, server_free
+from data.netsim.links import deliver, enqueue, server_free, settle
 from data.netsim.receiver import on_data, on_delack
 from data.netsim.reference import reference
 from data.netsim.rng import exponential
@@ -110,6 +110,9 @@ def advance(arrays: Any, until: int) -> int:
             S.conn[i].data_end = min(S.conn[i].data_end, S.conn[i].data_nxt)
             S.conn[i].app_interval = 0
     g.now = until
+    # Queues are brought up to date when packets arrive, and here for who looks at them.
+    for li in range(len(S.link)):
+        settle(S, S.link[li], until)
     return DONE
 
 

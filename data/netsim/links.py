@@ -29,10 +29,7 @@ def enqueue(S: Any, li: int, p: int) -> None:
         L.lost += 1
         give_packet(S.g, S.pkt, p)
         return
-    while L.qhead >= 0 and S.pkt[L.qhead].start <= now:
-        L.q_packets -= 1
-        L.q_bytes -= S.pkt[L.qhead].wire
-        L.qhead = S.pkt[L.qhead].next
+    settle(S, L, now)
     if L.q_packets >= L.limit_packets or L.q_bytes + P.wire > L.limit_bytes:
         L.dropped += 1
         give_packet(S.g, S.pkt, p)
@@ -73,6 +70,15 @@ def enqueue(S: Any, li: int, p: int) -> None:
         L.q_bytes += P.wire
         if L.qhead < 0:
             L.qhead = p
+
+
+@kernel
+def settle(S: Any, L: Any, now: int) -> None:
+    """Take out of the queue what is in service or gone by now."""
+    while L.qhead >= 0 and S.pkt[L.qhead].start <= now:
+        L.q_packets -= 1
+        L.q_bytes -= S.pkt[L.qhead].wire
+        L.qhead = S.pkt[L.qhead].next
 
 
 @kernel
