@@ -13,7 +13,7 @@ CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
 JOBS ?= 12
 SECONDS ?= 600
 
-.PHONY: help setup repro test lint fuzz bench ui lab-data clean
+.PHONY: help setup repro test lint fuzz bench ui lab-data clean fidelity
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -47,6 +47,10 @@ fuzz: .make/setup ## fuzz what reads files from others, SECONDS (600) each
 
 bench: .make/setup ## every benchmark beside its peers, one after the other (QUICK=1: some minutes)
 	@$(RUN) python benchmarks/run.py $(if $(QUICK),--quick)
+
+fidelity: .make/setup ## docs/fidelity*.md: the simulator beside ns-3 (where it is installed) and the kernel (after make repro)
+	$(RUN) python -m benchmarks.ns3.compare
+	$(RUN) python -m pipelines.fidelity --events data/interim/events --features data/processed/sbd.parquet --out docs/fidelity-linux.md
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

@@ -59,6 +59,7 @@ def test_page_has_every_figure():
     text = page(
         {
             "runs": 3,
+            "bursts": {"kernel": 0.005, "netsim": 0.0},
             "throughput": [row],
             "distributions": [
                 {"feature": "RTT_ED", "SB": 0.1, "SB_chance": 0.05, "NSB": 0.2, "NSB_chance": 0.04}
@@ -71,3 +72,4 @@ def test_page_has_every_figure():
     assert "| lia | SB | 3 | 8.00 / 8.10 (0.90, 1.00, 1.10)" in text
     assert "| `RTT_ED` | 0.100 (0.050) | 0.200 (0.040) |" in text
     assert "0.912 [0.900, 0.920]" in text
+    assert "in the kernel 0.50 % of new ACKs" in text
