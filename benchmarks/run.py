@@ -48,6 +48,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     ),
     "prove": Benchmark(quick=("--model", "smartsbd-dt")),
     "netsim": Benchmark(always=()),
+    "envs": Benchmark(quick=("--steps", "200")),
 }
 """Name of ``benchmarks/<name>.py`` -> how it is run."""
 

@@ -110,6 +110,9 @@ def _by_place(rows: NDArray[Any]) -> dict[int, Batch]:
     if not len(rows):
         return {}
     key = rows["sub"] * len(NAMES) + rows["variable"]
+    if key.max() < 1 << 15:
+        # numpy sorts 16 bits by radix, several times as fast.
+        key = key.astype(np.int16)
     order = np.argsort(key, kind="stable")
     key, time_us, value = key[order], rows["t"][order] // 1000, rows["value"][order]
     edges = np.flatnonzero(np.diff(key)) + 1

@@ -195,10 +195,11 @@ class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         self._targets = np.clip(wanted, p.min_cwnd, p.max_cwnd)
         at_bound = (wanted <= p.min_cwnd) | (wanted >= p.max_cwnd)
         self._probe()
-        network.subflows(0)["agent_cwnd"] = np.where(
-            self._draining > 0, self._drained(), self._targets
-        )
-        self._draining = np.maximum(self._draining - 1, 0)
+        windows = self._targets
+        if self._draining.any():
+            windows = np.where(self._draining > 0, self._drained(), self._targets)
+            self._draining = np.maximum(self._draining - 1, 0)
+        network.subflows(0)["agent_cwnd"] = windows
         self._observe()
         self._steps += 1
         recent = self._history[-getattr(self._reward, "history", 1) :]
