@@ -353,10 +353,10 @@ def page(figures: dict[str, Any]) -> str:
     kernel, netsim = (100 * figures["bursts"][name] for name in ("kernel", "netsim"))
     lines += [
         "",
-        f"Why throughput differs: in the kernel {kernel:.2f} % of new ACKs come within {BURST_US} us",
-        f"of the one before (host and emulator hand them over in batches), here {netsim:.2f} %. Such",
-        "an ACK's sample of the throughput is a hundred times the link's rate and dominates the",
-        "average for many ACKs. No model of the zoo uses these features.",
+        f"Why throughput differs: of new ACKs, {kernel:.2f} % in the kernel and {netsim:.2f} % here",
+        f"come within {BURST_US} us of the one before (host and emulator make batches). Their samples",
+        "of the throughput are a hundred times the link's rate and dominate the average for many",
+        "ACKs. No model of the zoo uses these features.",
         "",
         "## Train on netsim, test on the kernel",
         "Accuracy per window on kernel logs of runs that training had in neither form (two halves,",
