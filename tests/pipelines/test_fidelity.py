@@ -72,4 +72,4 @@ def test_page_has_every_figure():
     assert "| lia | SB | 3 | 8.00 / 8.10 (0.90, 1.00, 1.10)" in text
     assert "| `RTT_ED` | 0.100 (0.050) | 0.200 (0.040) |" in text
     assert "0.912 [0.900, 0.920]" in text
-    assert "in the kernel 0.50 % of new ACKs" in text
+    assert "of new ACKs 0.50 % come within" in text
