@@ -354,7 +354,7 @@ def page(figures: dict[str, Any]) -> str:
     lines += [
         "",
         f"Why throughput differs: of new ACKs {kernel:.2f} % come within {BURST_US} us of the one",
-        f"before in the kernel, {netsim:.2f} % here (host and emulator make batches). Their samples",
+        f"before in the kernel, {netsim:.2f} % here (host, emulator make batches). Their samples",
         "of the throughput are a hundred times the link's rate and dominate the average for many",
         "ACKs. No model of the zoo uses these features.",
         "",
