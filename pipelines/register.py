@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     offline = is_offline(args.offline)
     if not offline:
         tracking.check_store()
-    entries = {name: store.load(name, args.zoo).directory for name in store.names(args.zoo)}
+    found = [store.load(name, args.zoo) for name in store.names(args.zoo)]
+    entries = {model.meta.name: model.directory for model in found}
     certificates = read_certificates(args.certificates)
     training = Training(
         experiment=EXPERIMENT,
@@ -104,7 +105,27 @@ def from_training(
         tags={name: tags_of(path, {}) for name, path in entries.items()},
         reports=job.out,
     )
-    result = register(training, offline=is_offline(offline))
+    return _told(register(training, offline=is_offline(offline)))
+
+
+def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> dict[str, Any]:
+    """Register what ``cczoo train sbd --budget`` chose; returns as :func:`register`."""
+    model = store.load(job.out / "model")
+    name, found = model.meta.name, model.read_json("metrics.json")
+    metrics = {f"cost.{key}": value for key, value in found["costs"].items()}
+    training = Training(
+        experiment=EXPERIMENT,
+        run=f"cczoo train sbd --budget {budget}",
+        params=params.load(settings).model_dump(mode="json"),
+        metrics={**metrics, "accuracy": found["accuracy"]["mean"]},
+        dataset_hash=tracking.file_hash(job.features),
+        entries={name: model.directory},
+        tags={name: tags_of(model.directory, {}, budget)},
+    )
+    return _told(register(training, offline=is_offline(offline)))
+
+
+def _told(result: dict[str, Any]) -> dict[str, Any]:
     for name, version in result["versions"].items():
         print(f"registered {name} version {version} as @candidate", file=sys.stderr)
     return result

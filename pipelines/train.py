@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the steps asked for, or the search within a budget."""
     from models.sbd import parallel
-    from pipelines import register, tracking, train_steps
+    from pipelines import register, train_steps
     from pipelines.output import print_json
 
     if args.budget is not None or args.model is not None:
@@ -68,9 +68,8 @@ def run(args: argparse.Namespace) -> int:
         zoo=args.zoo,
     )
     registers = args.step is None and not args.no_register
-    if registers and not register.is_offline(args.offline):
-        # Hours of training shouldn't end at a server that was never there.
-        tracking.check_store()
+    if registers:
+        _check_registry(args)
     summary = {}
     try:
         for step in [args.step] if args.step else STEPS:
@@ -94,7 +93,7 @@ def _within_budget(args: argparse.Namespace) -> int:
     from features.sbd import features_of
     from models.sbd import parallel
     from models.sbd.pareto import SPACES
-    from pipelines import train_steps
+    from pipelines import register, train_steps
     from pipelines.train_budget import run_search
 
     for given, flag in ((args.budget, "--budget"), (args.model, "--model"), (args.out, "--out")):
@@ -109,7 +108,20 @@ def _within_budget(args: argparse.Namespace) -> int:
     features_of(args.family)
     params = train_steps.load_params(args.params, args.seed)
     job = train_steps.Job(features=args.features, out=args.out, params=params)
+    if not args.no_register:
+        _check_registry(args)
     try:
-        return run_search(job, args.model, args.family, budget, args.json)
+        status = run_search(job, args.model, args.family, budget, args.json)
     finally:
         parallel.stop()
+    if status == 0 and not args.no_register:
+        register.from_budget(job, args.budget, args.params, args.offline)
+    return status
+
+
+def _check_registry(args: argparse.Namespace) -> None:
+    """Hours of training shouldn't end at a server that was never there."""
+    from pipelines import register, tracking
+
+    if not register.is_offline(args.offline):
+        tracking.check_store()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from export.budget import FIGURES, cost
 from models.sbd import testset
-from models.sbd.intervals import Interval, by_connection
+from models.sbd.intervals import by_connection
 from models.sbd.params import Protocol
 from models.sbd.store import ZooModel, replace_directory
 from models.sbd.table import Windows, attributes, read, windows
@@ -51,20 +51,14 @@ class Paired:
         champion = None if self.champion is None else self.champion[mask]
         return Paired(self.candidate[mask], champion, self.group[mask])
 
-    @property
-    def difference(self) -> Interval:
-        """Candidate minus champion, with its 95 % interval over connections."""
-        assert self.champion is not None
-        return by_connection(self.candidate - self.champion, self.group)
-
     def figures(self) -> dict[str, Any]:
-        """Both means, their difference and how many."""
+        """How many, both means, their difference; without a champion the candidate's interval."""
         found: dict[str, Any] = {"count": len(self.candidate)}
-        found["candidate"] = by_connection(self.candidate, self.group)
-        if self.champion is not None:
-            found["champion"] = by_connection(self.champion, self.group)
-            found["difference"] = self.difference
-        return found
+        found["candidate"] = float(self.candidate.mean())
+        if self.champion is None:
+            return found | {"interval": by_connection(self.candidate, self.group)}
+        found["champion"] = float(self.champion.mean())
+        return found | {"difference": by_connection(self.candidate - self.champion, self.group)}
 
 
 @dataclass(frozen=True)

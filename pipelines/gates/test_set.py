@@ -40,7 +40,7 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
     paired = {"windows": comparison.windows, "connections": comparison.connections}
     evidence = {name: pair.figures() for name, pair in paired.items()}
     if comparison.champion is None:
-        mean = evidence["windows"]["candidate"]["mean"]
+        mean = evidence["windows"]["candidate"]
         return Finding(None, f"no champion to compare with; {mean:.3f} of windows right", evidence)
     parts, passed = [], True
     for name, figures in evidence.items():

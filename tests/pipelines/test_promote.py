@@ -108,7 +108,7 @@ def test_a_loss_of_one_group_alone_is_refused(entries, local, send, promote, tmp
     turned_label = label.otherwise(pl.col("label").replace(turned))
     flipped = frame.with_columns(label=turned_label)
     rest = flipped.filter(pl.col("dataset") != "table6")
-    more = [rest.with_columns(connection=pl.col("connection") + f"-{i}") for i in range(40)]
+    more = [rest.with_columns(connection=pl.col("connection") + f"-{i}") for i in range(8)]
     pl.concat([flipped, *more]).write_parquet(tmp_path / "turned.parquet")
     code, result = promote(features=tmp_path / "turned.parquet")
     assert code == 1

@@ -1,5 +1,6 @@
 """Entries in the registry: whole or not there, fetched as they were sent, or refused."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,8 +13,10 @@ from registry_entries import opened, training_of
 
 from data.errors import UserError
 from models.sbd import store
+from models.sbd.params import Params
 from pipelines import records, register, registry, tracking
 from pipelines.cli import main
+from pipelines.train_steps import Job
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -157,3 +160,17 @@ def test_a_failed_registration_keeps_the_training(entries, local, monkeypatch):
         register.register(training, offline=False)
     assert len(records.waiting()) == 1
     assert list(tracking.client().search_model_versions()) == []
+
+
+def test_what_a_budget_chose_is_registered_with_it(entries, local):
+    meta = store.load(entries.make("good")).meta.model_dump(mode="json", exclude={"files", "seal"})
+    files = {n: (entries.make("good") / n).read_bytes() for n in ("model.onnx", "vectors.json")}
+    figures = {"costs": {"ns": 12.5}, "accuracy": {"mean": 0.75}}
+    out = local / "out"
+    store.save(out / "model", meta, {**files, "metrics.json": json.dumps(figures).encode()})
+    job = Job(features=entries.features, out=out, params=Params())
+    result = register.from_budget(job, "ns=40", None, offline=False)
+    version = tracking.client().get_model_version_by_alias("small", "candidate")
+    assert version.tags["budget"] == "ns=40"
+    logged = tracking.client().get_run(result["run"]).data
+    assert logged.metrics == {"cost.ns": 12.5, "accuracy": 0.75}

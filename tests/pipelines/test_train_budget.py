@@ -46,7 +46,8 @@ def small_spaces(monkeypatch):
 def train(folder, out, model, budget, *more):
     return main(
         ["train", "sbd", "--features", f"{folder}/f.parquet", "--params", f"{folder}/params.yaml",
-         "--out", str(out), "--model", model, "--budget", budget, *more]
+         "--out", str(out), "--model", model, "--budget", budget,
+         "--no-register", *more]
     )  # fmt: skip
 
 
