@@ -110,8 +110,9 @@ def main() -> None:
         "TCCO, 20-500 Mbps": single(TccoEnv(two_paths), steps, two),
         "Nuwa, 5-100 Mbps": single(NuwaEnv(), steps, one),
         "MACC": single(parallel_env(), steps, team),
-        "TCCO, 20-500 Mbps, in threads": threads(tcco(8, sampler=two_paths), steps // 8),
-        "Nuwa, 5-100 Mbps, in threads": threads(nuwa(8), steps // 8),
+        "TCCO, 2 x 400-500 Mbps, 8 in one thread": threads(tcco(8, threads=1), steps // 8),
+        "TCCO, 2 x 400-500 Mbps, 8 in threads": threads(tcco(8), steps // 8),
+        "Nuwa, 5-100 Mbps, 8 in threads": threads(nuwa(8), steps // 8),
     }
     print(json.dumps(result, indent=1))
 
