@@ -174,3 +174,18 @@ def test_what_a_budget_chose_is_registered_with_it(entries, local):
     assert version.tags["budget"] == "ns=40"
     logged = tracking.client().get_run(result["run"]).data
     assert logged.metrics == {"cost.ns": 12.5, "accuracy": 0.75}
+
+
+def test_a_version_has_the_certificate_of_its_model(entries, local, tmp_path):
+    good, bad = entries.make("good"), entries.make("bad")
+    bundle = tmp_path / "bundles" / "good"
+    assert main(["export", str(good), "-t", "python", "--out", str(bundle)]) == 0
+    assert main(["verify", str(bundle), "--random", "10"]) == 0
+    known = register.read_certificates(tmp_path / "bundles")
+    certificate = json.loads((bundle / "certificate.json").read_text())
+    assert register.tags_of(good, known) == {
+        "budget": "none",
+        "certificate": "valid",
+        "certificate_hash": certificate["certificate_hash"],
+    }
+    assert register.tags_of(bad, known)["certificate"] == "none"
