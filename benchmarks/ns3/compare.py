@@ -1,129 +1,120 @@
-"""Write docs/fidelity.md: the simulator beside ns-3 on the same dumbbell.
+"""Write docs/fidelity.md: the simulator beside ns-3 on the same dumbbells.
 
-``python benchmarks/ns3/compare.py --seeds 3 --duration 60`` after ``benchmarks/ns3/build.sh``.
-Results of ns-3 are kept in ``benchmarks/ns3/build/results.json``, so that a run goes on where
-the last one stopped; ``--cases`` chooses some.
+``python -m benchmarks.ns3.compare`` after ``benchmarks/ns3/build.sh``. ns-3's results are kept in
+``results.json`` by command line, with a digest of the program's source: where ns-3 is absent they
+stand for it, and what they lack is named and left out. ``--fresh`` measures again.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import resource
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from data.netsim import scenario
-from data.netsim.metrics import simulate
+from benchmarks.ns3.cases import CASES, Case, arguments, spec
+from benchmarks.ns3.page import page
+from data.netsim.network import Network
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "build" / "dumbbell"
-RESULTS = HERE / "build" / "results.json"
+RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs" / "fidelity.md"
-NOTES = HERE / "notes.md"
-CASES: dict[str, tuple[str, str, str]] = {
-    "NewReno": ("TcpNewReno", "droptail", "reno"),
-    "NewReno, RED": ("TcpNewReno", "red", "reno"),
-    "NewReno, CoDel": ("TcpNewReno", "codel", "reno"),
-    "NewReno, PIE": ("TcpNewReno", "pie", "reno"),
-    "Westwood+": ("TcpWestwoodPlus", "droptail", "westwood"),
-    "Vegas": ("TcpVegas", "droptail", "vegas"),
-    "CUBIC": ("TcpCubic", "droptail", "cubic"),
-    "BBR": ("TcpBbr", "droptail", "bbr"),
-    "DCTCP": ("TcpDctcp", "droptail", "dctcp"),
-}
-"""name -> (ns-3's class, queue discipline, the simulator's control)."""
-METRICS = ("goodput_mbps", "rtt_ms", "drop_rate", "queue_packets")
+_SAMPLE_S = 0.1
+
+Run = dict[str, float]
 
 
-def of_ns3(case: str, seed: int, duration_s: float, loss: float) -> dict[str, float]:
-    """One run of ns-3; adds its CPU time."""
-    control, discipline, _ = CASES[case]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run(
-        [str(PROGRAM), f"--cc={control}", f"--queue-disc={discipline}", f"--seed={seed}",
-         f"--duration={duration_s}", f"--loss={loss}"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    words = dict(word.split("=") for word in done.stdout.split())
-    result = {key: float(value) for key, value in words.items()}
-    return result | {"cpu_s": resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before}
+def of_ns3(words: list[str]) -> Run:
+    """One run of ns-3's program, with its CPU time (s)."""
+    with subprocess.Popen([str(PROGRAM), *words], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        printed = dict(word.split("=") for word in child.stdout.read().split())
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, child.args)
+    return {key: float(value) for key, value in printed.items()} | {"cpu_s": used.ru_utime}
 
 
-def of_netsim(case: str, seed: int, duration_s: float, loss: float) -> dict[str, float]:
-    """One run of the simulator."""
-    _, discipline, control = CASES[case]
-    settings = {"duration_s": duration_s, "links.core.loss": loss}
-    spec = scenario.load("macc-fig4", settings)[discipline]
-    run = simulate(spec, control, seed)
-    core = float(run["loss_rate"]) - loss
+def of_netsim(case: Case, seed: int) -> Run:
+    """One run of the simulator, sampled as ns-3's program samples."""
+    scenario = spec(case)
+    network = Network(scenario, case.ours, seed)
+    network.advance(scenario.warmup_s)
+    core = network.link("core")
+    data = network.state.conn["data_rcv"].copy()
+    dropped, arrived = int(core["dropped"]), int(core["arrived"])
+    span = scenario.duration_s - scenario.warmup_s
+    trips = []
+    waits = int(core["wait_sum"])
+    for i in range(round(span / _SAMPLE_S)):
+        network.advance(scenario.warmup_s + i * _SAMPLE_S)
+        trips.append(network.state.sub["srtt"].mean())
+    network.advance(scenario.duration_s)
+    core = network.link("core")
+    share = (network.state.conn["data_rcv"] - data) * 1448 * 8 / span / 1e6
     return {
-        "goodput_mbps": run["goodput_mbps"],
-        "rtt_ms": run["rtt_ms"],
-        "drop_rate": max(0.0, core),
-        "queue_packets": run["queue_packets"],
+        "goodput_mbps": float(share.sum()),
+        "rtt_ms": float(np.mean(trips)) / 1e6,
+        "drop_rate": (int(core["dropped"]) - dropped) / (int(core["arrived"]) - arrived),
+        "queue_packets": (int(core["wait_sum"]) - waits) / span / 1e9,
+        "jain": float(share.sum() ** 2 / (len(share) * (share**2).sum())),
     }
 
 
+def measure(seeds: int, jobs: int, fresh: bool) -> dict[str, Run]:
+    """What is known of ns-3, by command line, with what is missing measured if it can be."""
+    digest = hashlib.sha256((HERE / "dumbbell.cc").read_bytes()).hexdigest()[:16]
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    runs: dict[str, Run] = {} if fresh or kept.get("program") != digest else kept["runs"]
+    wanted = [arguments(case, seed) for seed in range(1, seeds + 1) for case in CASES]
+    missing = [words for words in wanted if " ".join(words) not in runs]
+    if missing and not PROGRAM.exists():
+        print(f"{len(missing)} of {len(wanted)} runs of ns-3 are left out: {PROGRAM} is missing "
+              "(benchmarks/ns3/build.sh makes it)", file=sys.stderr)  # fmt: skip
+        return runs
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for words, run in zip(missing, pool.map(of_ns3, missing), strict=True):
+            runs[" ".join(words)] = run
+            text = json.dumps({"program": digest, "runs": runs}, indent=1) + "\n"
+            RESULTS.write_text(text, encoding="utf-8")
+            print(" ".join(words), f"{run['cpu_s']:.1f} s", file=sys.stderr, flush=True)
+    return runs
+
+
 def main() -> int:
-    """Run what is missing, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--netsim-seeds", type=int, default=20)
-    parser.add_argument("--duration", type=float, default=60.0)
-    parser.add_argument("--cases", default=",".join(CASES).replace(", ", "; "))
-    parser.add_argument("--losses", default="0.0003,0")
+    """Run what is missing, simulate, write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.ns3.compare",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=6, help="runs of ns-3 (default 6)")
+    parser.add_argument("--netsim-seeds", type=int, default=40, help="our runs (default 40)")
+    parser.add_argument("--jobs", type=int, default=1, help="runs of ns-3 side by side")
+    parser.add_argument("--fresh", action="store_true", help="forget ns-3's kept results")
     args = parser.parse_args()
-    if not PROGRAM.exists():
-        print(f"{PROGRAM} is missing: run benchmarks/ns3/build.sh", file=sys.stderr)
-        return 2
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    chosen = [name.replace("; ", ", ") for name in args.cases.split(",")]
-    for loss in [float(word) for word in args.losses.split(",")]:
-        for case in chosen:
-            for seed in range(1, args.seeds + 1):
-                key = f"{case}|{loss:g}|{args.duration:g}|{seed}"
-                if key not in kept:
-                    kept[key] = of_ns3(case, seed, args.duration, loss)
-                    RESULTS.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-                    print(key, kept[key], flush=True)
-    PAGE.write_text(_page(kept, args.netsim_seeds), encoding="utf-8")
+    runs = measure(args.seeds, args.jobs, args.fresh)
+    rows = []
+    for case in CASES:
+        theirs = [
+            runs[key]
+            for seed in range(1, args.seeds + 1)
+            if (key := " ".join(arguments(case, seed))) in runs
+        ]
+        if len(theirs) < 2:
+            print(f"left out: {case.name}, {case.where}: no runs of ns-3", file=sys.stderr)
+            continue
+        rows.append((case, theirs, [of_netsim(case, seed) for seed in range(args.netsim_seeds)]))
+    PAGE.write_text(page(rows), encoding="utf-8")
     return 0
-
-
-def _page(kept: dict[str, Any], netsim_seeds: int) -> str:
-    groups: dict[tuple[str, str, str], list[dict[str, float]]] = {}
-    for key, run in kept.items():
-        case, loss, duration, _ = key.split("|")
-        groups.setdefault((case, loss, duration), []).append(run)
-    lines = [
-        NOTES.read_text(encoding="utf-8").rstrip(),
-        "",
-        "## Beside ns-3.37",
-        "",
-        "MA-CC's dumbbell (`macc-fig4`): each cell is ns-3 / netsim, mean over the seeds (their "
-        "number in the second column); the ratio is of goodputs.",
-        "",
-        "| case | seeds | loss | s | goodput Mbps | ratio | RTT ms | drops % | queue packets |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for (case, loss, duration), runs in groups.items():
-        ours = [of_netsim(case, seed, float(duration), float(loss)) for seed in range(netsim_seeds)]
-        a = {name: float(np.mean([run[name] for run in runs])) for name in METRICS}
-        b = {name: float(np.mean([run[name] for run in ours])) for name in METRICS}
-        lines.append(
-            f"| {case} | {len(runs)} / {netsim_seeds} | {float(loss) * 100:g} % | {duration} "
-            f"| {a['goodput_mbps']:.2f} / {b['goodput_mbps']:.2f} "
-            f"| {b['goodput_mbps'] / a['goodput_mbps']:.2f} "
-            f"| {a['rtt_ms']:.0f} / {b['rtt_ms']:.0f} "
-            f"| {a['drop_rate'] * 100:.3f} / {b['drop_rate'] * 100:.3f} "
-            f"| {a['queue_packets']:.1f} / {b['queue_packets']:.1f} |"
-        )
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

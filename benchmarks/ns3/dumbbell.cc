@@ -1,8 +1,10 @@
 // MA-CC's dumbbell in ns-3: the reference that docs/fidelity.md compares the simulator with.
 //
-// Three senders, access links of 100 Mbps and 20 ms, a core of --rate Mbps and --delay ms with
-// --queue packets and --loss at its receiving end, segments of 1448 bytes, delayed ACKs.
-// Prints one line: key=value pairs of goodput, mean RTT, loss at the core and mean queue.
+// --flows senders, access links of 100 Mbps and --access ms, a core of --rate Mbps and --delay ms
+// with --queue packets and --loss at its receiving end, segments of 1448 bytes, delayed ACKs.
+// Every queue but the core's is a FIFO of 1000 packets. After --warmup s it prints one line of
+// key=value: goodput, time means of the smoothed RTT and of the core's queue, share of packets
+// dropped by that queue, and Jain's index of the flows.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -11,35 +13,62 @@
 #include "ns3/traffic-control-module.h"
 
 #include <iostream>
+#include <vector>
 
 using namespace ns3;
 
+static std::vector<double> rtt;
+static std::vector<uint64_t> bytesBefore;
+static uint64_t droppedBefore = 0;
+static uint64_t receivedBefore = 0;
 static double rttSum = 0.0;
 static uint64_t rttCount = 0;
 static double queueSum = 0.0;
 static uint64_t queueCount = 0;
 
 static void
-OnRtt(Time, Time rtt)
+OnRtt(uint32_t flow, Time, Time now)
 {
-    rttSum += rtt.GetSeconds();
-    ++rttCount;
+    rtt[flow] = now.GetSeconds();
 }
 
 static void
-TraceRtt(uint32_t node)
+TraceRtt(uint32_t node, uint32_t flow)
 {
     Config::ConnectWithoutContext("/NodeList/" + std::to_string(node) +
                                       "/$ns3::TcpL4Protocol/SocketList/0/RTT",
-                                  MakeCallback(&OnRtt));
+                                  MakeBoundCallback(&OnRtt, flow));
 }
 
 static void
-SampleQueue(Ptr<QueueDisc> disc)
+Sample(Ptr<QueueDisc> disc)
 {
     queueSum += disc->GetNPackets();
     ++queueCount;
-    Simulator::Schedule(MilliSeconds(10), &SampleQueue, disc);
+    for (double value : rtt)
+    {
+        rttSum += value;
+        ++rttCount;
+    }
+    Simulator::Schedule(MilliSeconds(100), &Sample, disc);
+}
+
+static uint64_t
+Received(const ApplicationContainer& sinks, uint32_t i)
+{
+    return DynamicCast<PacketSink>(sinks.Get(i))->GetTotalRx();
+}
+
+static void
+Begin(Ptr<QueueDisc> disc, const ApplicationContainer* sinks)
+{
+    for (uint32_t i = 0; i < sinks->GetN(); ++i)
+    {
+        bytesBefore.push_back(Received(*sinks, i));
+    }
+    droppedBefore = disc->GetStats().nTotalDroppedPackets;
+    receivedBefore = disc->GetStats().nTotalReceivedPackets;
+    Sample(disc);
 }
 
 int
@@ -49,19 +78,29 @@ main(int argc, char* argv[])
     std::string discipline = "droptail";
     double rate = 30.0;
     double delay = 100.0;
+    double access = 20.0;
     double loss = 0.0003;
     double duration = 60.0;
+    double warmup = 0.0;
+    uint32_t flows = 3;
     uint32_t queue = 385;
+    uint32_t mark = 65;
     uint32_t seed = 1;
+    uint32_t minRto = 1000;
     CommandLine cmd;
-    cmd.AddValue("cc", "TcpNewReno, TcpCubic, TcpBbr, TcpVegas, TcpWestwoodPlus, TcpDctcp", cc);
-    cmd.AddValue("queue-disc", "droptail, red, codel or pie", discipline);
+    cmd.AddValue("cc", "TcpNewReno, TcpLinuxReno, TcpCubic, TcpBbr, TcpVegas ...", cc);
+    cmd.AddValue("queue-disc", "droptail, red, codel, pie or mark", discipline);
     cmd.AddValue("rate", "core rate (Mbps)", rate);
     cmd.AddValue("delay", "core delay (ms)", delay);
+    cmd.AddValue("access", "delay of each access link (ms)", access);
     cmd.AddValue("loss", "packet error rate of the core", loss);
     cmd.AddValue("duration", "simulated time (s)", duration);
+    cmd.AddValue("warmup", "time before measuring (s)", warmup);
+    cmd.AddValue("flows", "number of flows", flows);
     cmd.AddValue("queue", "core queue (packets)", queue);
+    cmd.AddValue("mark", "queue from which packets are marked, where queue-disc is mark", mark);
     cmd.AddValue("seed", "run number", seed);
+    cmd.AddValue("min-rto", "smallest retransmission timeout (ms)", minRto);
     cmd.Parse(argc, argv);
     RngSeedManager::SetRun(seed);
 
@@ -77,23 +116,23 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(8388608));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(40)));
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    if (cc == "TcpDctcp")
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(minRto)));
+    if (discipline == "mark")
     {
         Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
     }
 
-    const uint32_t count = 3;
     NodeContainer senders, receivers, routers;
-    senders.Create(count);
-    receivers.Create(count);
+    senders.Create(flows);
+    receivers.Create(flows);
     routers.Create(2);
     InternetStackHelper stack;
     stack.InstallAll();
 
-    PointToPointHelper access;
-    access.SetDeviceAttribute("DataRate", StringValue("100Mbps"));
-    access.SetChannelAttribute("Delay", StringValue("20ms"));
+    PointToPointHelper line;
+    line.SetDeviceAttribute("DataRate", StringValue("100Mbps"));
+    line.SetChannelAttribute("Delay", TimeValue(MicroSeconds(uint64_t(access * 1000))));
+    line.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1p"));
     PointToPointHelper core;
     core.SetDeviceAttribute("DataRate", DataRateValue(DataRate(uint64_t(rate * 1e6))));
     core.SetChannelAttribute("Delay", TimeValue(MicroSeconds(uint64_t(delay * 1000))));
@@ -104,14 +143,26 @@ main(int argc, char* argv[])
     errors->SetRate(loss);
     trunk.Get(1)->SetAttribute("ReceiveErrorModel", PointerValue(errors));
 
+    TrafficControlHelper plain;
+    plain.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue("1000p"));
     TrafficControlHelper control;
     QueueSizeValue size(QueueSize(QueueSizeUnit::PACKETS, queue));
+    DataRateValue speed(DataRate(uint64_t(rate * 1e6)));
     if (discipline == "red")
     {
+        // Without "Wait" the distance between drops is as in Linux and in Floyd and Jacobson.
         control.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", size, "MinTh", DoubleValue(96),
                                  "MaxTh", DoubleValue(288), "LInterm", DoubleValue(10),
-                                 "QW", DoubleValue(0.002), "LinkBandwidth",
-                                 DataRateValue(DataRate(uint64_t(rate * 1e6))));
+                                 "QW", DoubleValue(0.002), "LinkBandwidth", speed,
+                                 "MeanPktSize", UintegerValue(1500), "Wait", BooleanValue(false));
+    }
+    else if (discipline == "mark")
+    {
+        // DCTCP's switch: mark by the queue as it is, from one threshold on.
+        control.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", size, "MinTh", DoubleValue(mark),
+                                 "MaxTh", DoubleValue(mark), "QW", DoubleValue(1.0),
+                                 "LinkBandwidth", speed, "MeanPktSize", UintegerValue(1500),
+                                 "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false));
     }
     else if (discipline == "codel")
     {
@@ -125,44 +176,53 @@ main(int argc, char* argv[])
     {
         control.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", size);
     }
-    QueueDiscContainer discs = control.Install(trunk.Get(0));
+    Ptr<QueueDisc> disc = control.Install(trunk.Get(0)).Get(0);
+    plain.Install(trunk.Get(1));
 
     Ipv4AddressHelper addresses;
     addresses.SetBase("10.0.0.0", "255.255.255.0");
     addresses.Assign(trunk);
     Ptr<UniformRandomVariable> start = CreateObject<UniformRandomVariable>();
     ApplicationContainer sinks;
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = 0; i < flows; ++i)
     {
+        NetDeviceContainer left = line.Install(senders.Get(i), routers.Get(0));
+        NetDeviceContainer right = line.Install(routers.Get(1), receivers.Get(i));
+        plain.Install(left);
+        plain.Install(right);
         addresses.SetBase(("10.1." + std::to_string(i) + ".0").c_str(), "255.255.255.0");
-        addresses.Assign(access.Install(senders.Get(i), routers.Get(0)));
+        addresses.Assign(left);
         addresses.SetBase(("10.2." + std::to_string(i) + ".0").c_str(), "255.255.255.0");
-        Ipv4InterfaceContainer far =
-            addresses.Assign(access.Install(routers.Get(1), receivers.Get(i)));
-        InetSocketAddress target(far.GetAddress(1), 5000);
+        InetSocketAddress target(addresses.Assign(right).GetAddress(1), 5000);
         BulkSendHelper source("ns3::TcpSocketFactory", target);
         ApplicationContainer app = source.Install(senders.Get(i));
         double at = start->GetValue(0.0, 0.5);
         app.Start(Seconds(at));
-        Simulator::Schedule(Seconds(at + 0.001), &TraceRtt, senders.Get(i)->GetId());
+        rtt.push_back(0.0);
+        Simulator::Schedule(Seconds(at + 0.001), &TraceRtt, senders.Get(i)->GetId(), i);
         PacketSinkHelper sink("ns3::TcpSocketFactory", target);
         sinks.Add(sink.Install(receivers.Get(i)));
     }
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
-    Simulator::Schedule(MilliSeconds(10), &SampleQueue, discs.Get(0));
+    Simulator::Schedule(Seconds(warmup), &Begin, disc, &sinks);
     Simulator::Stop(Seconds(duration));
     Simulator::Run();
 
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < sinks.GetN(); ++i)
+    double sum = 0.0;
+    double squares = 0.0;
+    for (uint32_t i = 0; i < flows; ++i)
     {
-        bytes += DynamicCast<PacketSink>(sinks.Get(i))->GetTotalRx();
+        double share = (Received(sinks, i) - bytesBefore[i]) * 8.0 / (duration - warmup) / 1e6;
+        sum += share;
+        squares += share * share;
     }
-    const QueueDisc::Stats& stats = discs.Get(0)->GetStats();
-    std::cout << "goodput_mbps=" << bytes * 8.0 / duration / 1e6
-              << " rtt_ms=" << (rttCount ? rttSum / rttCount * 1e3 : 0.0) << " drop_rate="
-              << double(stats.nTotalDroppedPackets) / (stats.nTotalReceivedPackets + 1)
-              << " queue_packets=" << (queueCount ? queueSum / queueCount : 0.0) << std::endl;
+    const QueueDisc::Stats& stats = disc->GetStats();
+    std::cout << "goodput_mbps=" << sum << " rtt_ms=" << rttSum / rttCount * 1e3
+              << " drop_rate="
+              << double(stats.nTotalDroppedPackets - droppedBefore) /
+                     double(stats.nTotalReceivedPackets - receivedBefore)
+              << " queue_packets=" << queueSum / queueCount
+              << " jain=" << sum * sum / (flows * squares) << std::endl;
     Simulator::Destroy();
     return 0;
 }
