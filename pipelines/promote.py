@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Promote; 1 when a gate refuses or another promotion was faster."""
     from data.errors import UserError
-    from pipelines import tracking
+    from pipelines import promotions, tracking
     from pipelines.registry import Address
 
     if args.features != FEATURES and not args.features.is_file():
@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
     with tracking.reported():
         if args.log:
             return print_log(address.name, args.json)
-        result = _promote(args, address)
+        try:
+            result = _promote(args, address)
+        except promotions.Lost as lost:
+            result = {"ok": False, "name": address.name, "problems": [str(lost)]}
     if args.json:
         print_json(result)
     else:
@@ -72,6 +75,8 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     named = "@" in args.name or address.version
     chosen = registry.find(address if named else replace(address, alias="candidate"))
     name, to = chosen.name, str(chosen.version)
+    if not args.dry_run:
+        promotions.settle(name)
     before = promotions.aliases(name)
     champion = before.get("champion", "")
     result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
@@ -100,10 +105,7 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
 def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
     from pipelines import promotions, tracking
 
-    try:
-        event = promotions.make(move)
-    except promotions.Lost as lost:
-        return {"problems": [str(lost)]}
+    event = promotions.make(move)
     certificate = (
         findings["certificate"].evidence["certificate"] if "certificate" in findings else {}
     )

@@ -185,12 +185,32 @@ def _set_previous(client: Any, name: str, version: str) -> None:
         client.delete_registered_model_alias(name, "previous")
 
 
+def settle(name: str) -> None:
+    """Finish or close what a killed move has left, before the aliases are believed.
+
+    Raises
+    ------
+    Lost
+        When the move isn't dead but under way.
+    """
+    client = tracking.client()
+    if _open_moves(client, name):
+        with _lock(client, name):
+            _recover(client, name)
+
+
+def _open_moves(client: Any, name: str) -> list[Any]:
+    return list(
+        client.search_runs(
+            [tracking.experiment_id(EXPERIMENT)],
+            f"tags.model = '{name}' and attributes.status = 'RUNNING'",
+        )
+    )
+
+
 def _recover(client: Any, name: str) -> None:
     """Finish a killed move whose champion stands, and close one that never got there."""
-    experiment = tracking.experiment_id(EXPERIMENT)
-    for run in client.search_runs(
-        [experiment], f"tags.model = '{name}' and attributes.status = 'RUNNING'"
-    ):
+    for run in _open_moves(client, name):
         if champion_of(name) == run.data.tags["to"]:
             _set_previous(client, name, run.data.tags["previous"])
             client.set_terminated(run.info.run_id, "FINISHED")

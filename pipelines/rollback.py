@@ -40,8 +40,10 @@ def run(args: argparse.Namespace) -> int:
 def _roll_back(text: str, reason: str) -> dict[str, Any]:
     from pipelines import promotions, registry, tracking
 
-    holder = registry.find(registry.Address.parse(text))
-    name, champion = holder.name, str(holder.version)
+    address = registry.Address.parse(text)
+    name = registry.find(address).name
+    promotions.settle(name)
+    champion = str(registry.find(address).version)
     to = promotions.aliases(name).get("previous", "")
     result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
     if not to or to == champion:

@@ -105,6 +105,11 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
     if source.form is not None:
         classes["model.json"] = source.form.evaluate(to_integers(values, source.features)).classes
     stored = content["accuracy"]
+    if stored.keys() != classes.keys():
+        raise UserError(
+            f"{model.directory}/{testset.FILE}: no accuracies of {', '.join(classes)}: made by an "
+            "earlier version, train again"
+        )
     return {
         file: {**stored[file], "now": float((answers == table.y).mean())}
         for file, answers in classes.items()

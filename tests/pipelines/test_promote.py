@@ -209,6 +209,8 @@ def test_a_killed_move_is_undone_or_finished(entries, local, send, monkeypatch, 
     # The lock's holder is gone: as after a restart.
     client.set_registered_model_tag(lock.name, "mark", "elsewhere/1/1/1")
     there = step == "set_terminated"
+    promotions.settle("small")
+    assert aliases().get("previous") == ("1" if there else None)
     if there:
         with pytest.raises(Lost, match="is version 2 now"):
             move("1", "3", "1")
