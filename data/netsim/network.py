@@ -10,14 +10,14 @@ import numpy as np
 from data.errors import unknown_name
 from data.netsim import state as st
 from data.netsim import traces
-from data.netsim.cc import CONTROLS, fields, module, number
+from data.netsim.cc import CONTROLS, fields
 from data.netsim.kernel import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
+from data.netsim.rings import UNLIMITED, doubled, fill_subflow, move_ring
 from data.netsim.rng import streams
 from data.netsim.scenario import Flow, Link, Scenario
 
 _ARRAYS = st.State._fields
-_NONE = 1 << 40
 
 
 class Network:
@@ -75,7 +75,7 @@ class Network:
             elif status == st.NEED_RING:
                 self._grow_ring(int(self.state.g["short_of_ring"]))
             else:
-                self._replace(heap=_doubled(self.state.heap))
+                self._replace(heap=doubled(self.state.heap))
 
     def log_rows(self) -> np.ndarray[Any, Any]:
         """Logged observations so far: records of t (ns), sub, variable, value."""
@@ -139,7 +139,7 @@ class Network:
                 s["conn"], s["ring"], s["mask"], s["mask_max"] = index, ring, first - 1, size - 1
                 s["forward"] = self._route(path.forward, copy)
                 s["back"] = self._route(path.back, copy)
-                _fill_subflow(s, flow, name)
+                fill_subflow(s, flow, name)
                 s["random"] = int(self._rng.integers(1 << 31))
                 ring += first
                 at += 1
@@ -213,11 +213,11 @@ class Network:
             record["delay_off"], record["delay_n"] = self._series(times, delays)
             record["delay_period"] = round((spec.delay_period_s or 0.0) * 1e9)
         record["jitter"], record["reorder"] = round(spec.jitter_ms * 1e6), spec.reorder
-        record["limit_packets"] = _NONE if spec.queue_packets is None else spec.queue_packets
-        record["limit_bytes"] = _NONE if spec.queue_bytes is None else spec.queue_bytes
+        record["limit_packets"] = UNLIMITED if spec.queue_packets is None else spec.queue_packets
+        record["limit_bytes"] = UNLIMITED if spec.queue_bytes is None else spec.queue_bytes
         record["queue"] = st.QUEUES[spec.queue]
         record["ecn"] = spec.ecn or spec.mark_packets is not None
-        record["mark_packets"] = _NONE if spec.mark_packets is None else spec.mark_packets
+        record["mark_packets"] = UNLIMITED if spec.mark_packets is None else spec.mark_packets
         red = spec.red
         record["min_th"], record["max_th"] = red.min_packets, red.max_packets
         record["max_p"], record["weight"], record["gentle"] = red.max_p, red.weight, red.gentle
@@ -289,64 +289,12 @@ class Network:
         self._replace(pkt=pkt)
 
     def _grow_ring(self, si: int) -> None:
-        """Move a subflow's ring to the end of the arrays, at twice its length."""
-        state, s = self.state, self.state.sub[si]
-        old, old_mask, new = int(s["ring"]), int(s["mask"]), self._ring_end
-        mask = 2 * old_mask + 1
-        self._ring_end += mask + 1
-        while self._ring_end > len(self.state.tx):
-            self._replace(tx=_doubled(self.state.tx), rx=_doubled(self.state.rx),
-                          rxlog=_doubled(self.state.rxlog))  # fmt: skip
-        state = self.state
-        state.rx[new : new + mask + 1] = -1
-        out = np.arange(int(s["snd_una"]), int(s["snd_nxt"]))
-        source, target = old + (out & old_mask), new + (out & mask)
-        state.tx[target] = state.tx[source]
-        # The list of transmissions in order of sending goes by place.
-        place = np.full(old_mask + 2, -1, np.int64)
-        place[source - old] = target
-        for field in ("prev", "next"):
-            state.tx[field][target] = place[np.maximum(state.tx[field][source] - old, -1)]
-        for field in ("sent_head", "sent_tail"):
-            s[field] = place[max(int(s[field]) - old, -1)]
-        came = state.rx[source] == out
-        state.rx[target[came]] = out[came]
-        unseen = np.arange(int(s["seen"]), int(s["order"]))
-        state.rxlog[new + (unseen & mask)] = state.rxlog[old + (unseen & old_mask)]
-        s["ring"], s["mask"] = new, mask
-        state.g["short_of_ring"] = -1
+        while self._ring_end + 2 * int(self.state.sub[si]["mask"]) + 2 > len(self.state.tx):
+            names = ("tx", "rx", "rxlog")
+            self._replace(**{name: doubled(getattr(self.state, name)) for name in names})
+        self._ring_end += move_ring(self.state, si, self._ring_end)
 
     def _drain_log(self) -> None:
         g = self.state.g
         self._logs.append(self.state.log[: int(g["log_n"])].copy())
         g["log_n"] = 0
-
-
-def _fill_subflow(s: Any, flow: Flow, name: str) -> None:
-    control = module(name)
-    s["cc"] = number(name)
-    s["own"] = getattr(control, "OWN_WINDOW", False)
-    s["wire"] = flow.segment_bytes + flow.header_bytes
-    s["payload"] = flow.segment_bytes
-    s["ack_size"] = flow.header_bytes
-    wants_ecn = getattr(control, "ECN", False) if flow.ecn is None else flow.ecn
-    s["ecn"] = 0 if wants_ecn else -1
-    s["cwnd"], s["ssthresh"], s["clamp"] = flow.initial_cwnd, st.FAR, _NONE
-    s["rto"], s["rto_min"] = 1_000_000_000, round(flow.rto_min_ms * 1e6)
-    pacing = getattr(control, "PACING", 0)
-    s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
-    s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
-    s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
-    s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
-    s["rx_window"] = _NONE
-    s["per_ack"] = not flow.byte_counting
-    for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
-                  "delack_at", "delack_ev"):  # fmt: skip
-        s[field] = st.FAR
-    for field in ("sent_head", "sent_tail", "last_sent", "rack_t", "tlp_seq", "retrans_stamp",
-                  "undo", "agent_cwnd", "last_rtt"):  # fmt: skip
-        s[field] = -1
-
-
-def _doubled(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.concatenate([array, np.zeros_like(array)])

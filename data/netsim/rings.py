@@ -1,0 +1,86 @@
+"""A subflow's record at the start, and its ring of segments when it grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from data.netsim import state as st
+from data.netsim.cc import module, number
+from data.netsim.scenario import Flow
+
+UNLIMITED = 1 << 40
+"""A window or queue that is never reached (segments, packets, bytes)."""
+
+
+def fill_subflow(s: Any, flow: Flow, name: str) -> None:
+    """Set a new subflow's record: its control by name, its flow's settings, nothing sent yet."""
+    control = module(name)
+    s["cc"] = number(name)
+    s["own"] = getattr(control, "OWN_WINDOW", False)
+    s["wire"] = flow.segment_bytes + flow.header_bytes
+    s["payload"] = flow.segment_bytes
+    s["ack_size"] = flow.header_bytes
+    wants_ecn = getattr(control, "ECN", False) if flow.ecn is None else flow.ecn
+    s["ecn"] = 0 if wants_ecn else -1
+    s["cwnd"], s["ssthresh"], s["clamp"] = flow.initial_cwnd, st.FAR, UNLIMITED
+    s["rto"], s["rto_min"] = 1_000_000_000, round(flow.rto_min_ms * 1e6)
+    pacing = getattr(control, "PACING", 0)
+    s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
+    s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
+    s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
+    s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
+    s["rx_window"] = UNLIMITED
+    s["per_ack"] = not flow.byte_counting
+    for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
+                  "delack_at", "delack_ev"):  # fmt: skip
+        s[field] = st.FAR
+    for field in ("sent_head", "sent_tail", "last_sent", "rack_t", "tlp_seq", "retrans_stamp",
+                  "undo", "agent_cwnd", "last_rtt"):  # fmt: skip
+        s[field] = -1
+
+
+def move_ring(state: Any, si: int, new: int) -> int:
+    """Move a subflow's ring to a place where there is room for twice its length.
+
+    Parameters
+    ----------
+    state : State
+        The simulation; changed in place.
+    si : int
+        The subflow.
+    new : int
+        Where the ring begins from now on, in ``tx``, ``rx`` and ``rxlog``.
+
+    Returns
+    -------
+    int
+        Its length there.
+    """
+    s = state.sub[si]
+    old, old_mask = int(s["ring"]), int(s["mask"])
+    mask = 2 * old_mask + 1
+    state.rx[new : new + mask + 1] = -1
+    out = np.arange(int(s["snd_una"]), int(s["snd_nxt"]))
+    source, target = old + (out & old_mask), new + (out & mask)
+    state.tx[target] = state.tx[source]
+    # The list of transmissions in order of sending goes by place.
+    place = np.full(old_mask + 2, -1, np.int64)
+    place[source - old] = target
+    for field in ("prev", "next"):
+        state.tx[field][target] = place[np.maximum(state.tx[field][source] - old, -1)]
+    for field in ("sent_head", "sent_tail"):
+        s[field] = place[max(int(s[field]) - old, -1)]
+    came = state.rx[source] == out
+    state.rx[target[came]] = out[came]
+    unseen = np.arange(int(s["seen"]), int(s["order"]))
+    state.rxlog[new + (unseen & mask)] = state.rxlog[old + (unseen & old_mask)]
+    s["ring"], s["mask"] = new, mask
+    state.g["short_of_ring"] = -1
+    return mask + 1
+
+
+def doubled(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of twice the length that begins as the given one."""
+    return np.concatenate([array, np.zeros_like(array)])
