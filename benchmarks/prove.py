@@ -1,4 +1,4 @@
-"""Every model of the zoo, exported to every target that can carry it, verified and timed here.
+"""Every model of the zoo on every target: ``cczoo zoo prove``, kept with the other benchmarks.
 
 python benchmarks/prove.py [--json] [--model NAME]
 """
@@ -6,12 +6,9 @@ python benchmarks/prove.py [--json] [--model NAME]
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
-from export.functions import FUNCTIONS
-from models.sbd.store import names
-from pipelines.prove import prove
+from pipelines.cli import main as cczoo
 
 
 def main() -> int:
@@ -19,17 +16,8 @@ def main() -> int:
     parser.add_argument("--model", help="this one alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
-    chosen = [args.model] if args.model else [*names(), *sorted(FUNCTIONS)]
-    rows = []
-    for name in chosen:
-        print(f"proving {name}", file=sys.stderr, flush=True)
-        rows += prove(name)
-    if args.json:
-        print(json.dumps({"rows": rows}))
-    else:
-        for row in rows:
-            print(row)
-    return 1 if any(row["ok"] is False for row in rows) else 0
+    model = [args.model] if args.model else []
+    return cczoo(["zoo", "prove", *model, *(["--json"] if args.json else [])])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ from pettingzoo import ParallelEnv
 from pydantic import Field
 
 from data.errors import UserError, unknown_name
-from data.netsim import events
 from data.netsim.agents import Session, in_flight, link_place, subflow_place, waiting
 from data.netsim.network import Network
 from data.netsim.state import OPEN
 from data.strict import Strict
 from features import macc
 from features.intervals import scaled
+from models.envs.logged import Logged
 from models.envs.samplers import Sampler, dumbbell
 
 Float = NDArray[np.float64]
@@ -76,7 +75,7 @@ class MaccParams(Strict):
     """Steps of an episode: 60 s (ours)."""
 
 
-class parallel_env(ParallelEnv[str, Observation, np.int64]):  # type: ignore[misc]
+class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ignore[misc]
     """``cczoo/MACC-v0``, a PettingZoo parallel environment.
 
     Agents ``sender_0`` ... set windows, ``router_0`` ... their queue's drop probability. Each has
@@ -221,20 +220,6 @@ class parallel_env(ParallelEnv[str, Observation, np.int64]):  # type: ignore[mis
 
     def close(self) -> None:
         """Nothing to release."""
-
-    def write_log(self, directory: Path, name: str = "episode") -> dict[str, Any]:
-        """Write the episode so far as an ingested directory; returns the counts.
-
-        Raises
-        ------
-        UserError
-            Without ``keep_log``.
-        """
-        if not self._keep:
-            raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        session = self.session
-        table = events.tables(session.network, name, samples=session.samples())
-        return events.write([table], directory)
 
     def _read(self, network: Network) -> Iterator[tuple[int, str, int]]:
         """What `features.macc` needs and no ACK tells."""

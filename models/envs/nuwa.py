@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -13,12 +12,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from data.errors import UserError
-from data.netsim import events
 from data.netsim.agents import Session, subflow_place
 from data.netsim.network import Network
 from data.strict import Strict
 from features import nuwa
 from features.intervals import scaled
+from models.envs.logged import Logged
 from models.envs.samplers import Sampler, wireless
 
 Observation = NDArray[np.float32]
@@ -78,7 +77,7 @@ class NuwaParams(Strict):
     """After so many intervals the agent begins even where slow start isn't over (ours)."""
 
 
-class NuwaEnv(gymnasium.Env[Observation, np.int64]):
+class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
     """``cczoo/Nuwa-v0``.
 
     Parameters
@@ -165,20 +164,6 @@ class NuwaEnv(gymnasium.Env[Observation, np.int64]):
         done = int(self.session.network.connection(0)["done_t"]) >= 0
         info = {**self._info(), "loss_rate": loss}
         return self._state(), reward, done, self._steps >= self.params.steps, info
-
-    def write_log(self, directory: Path, name: str = "episode") -> dict[str, Any]:
-        """Write the episode so far as an ingested directory; returns the counts.
-
-        Raises
-        ------
-        UserError
-            Without ``keep_log``.
-        """
-        if not self._keep:
-            raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        session = self.session
-        table = events.tables(session.network, name, samples=session.samples())
-        return events.write([table], directory)
 
     def _observe(self) -> None:
         batches = self.session.advance()

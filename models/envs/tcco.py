@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from data.errors import UserError
-from data.netsim import events
 from data.netsim.agents import Session, subflow_place
 from data.netsim.network import Network
 from data.netsim.state import OPEN
 from data.strict import Strict
 from features import tcco
 from features.intervals import scaled
+from models.envs.logged import Logged
 from models.envs.samplers import Sampler, alternating
 
 Float = NDArray[np.float64]
@@ -109,7 +108,7 @@ class TccoParams(Strict):
     """Steps of an episode: 20 s, as the simulated tests (ours)."""
 
 
-class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
+class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
     """``cczoo/TCCO-v0``.
 
     Parameters
@@ -210,20 +209,6 @@ class TccoEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         done = int(network.connection(0)["done_t"]) >= 0
         info = {**self._info(), "rewards": np.array(rewards)}
         return self._context(), float(sum(rewards)), done, self._steps >= p.steps, info
-
-    def write_log(self, directory: Path, name: str = "episode") -> dict[str, Any]:
-        """Write the episode so far as an ingested directory; returns the counts.
-
-        Raises
-        ------
-        UserError
-            Without ``keep_log``.
-        """
-        if not self._keep:
-            raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        session = self.session
-        table = events.tables(session.network, name, samples=session.samples())
-        return events.write([table], directory)
 
     def _observe(self) -> None:
         """Run for an interval and take the observations at its end."""
