@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_forms import SPECS
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from small_models import FEATURES
 from test_export_verify import rewrite
-from test_rbf import machines
 from test_targets_c import source_of
 
 from export.bpf import build
@@ -24,6 +27,7 @@ from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
+from export.lower import lower
 from export.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.verify import verify
@@ -85,6 +89,15 @@ LEAF = Nodes((-1,), (5,), (0,))
 EXTREMES = Nodes((0, 1, -1, -1, -1), (2**31 - 2, -(2**31), 2**31 - 1, -(2**31), 0), (4, 3, 0, 0, 0))
 
 
+def rbf_machine():
+    """A small machine, the same in every run."""
+    rng = np.random.default_rng(3)
+    low, high = (np.array([getattr(f, end) for f in FEATURES]) for end in ("low", "high"))
+    x = rng.uniform(low, high, (200, len(FEATURES)))
+    y = (x[:, 0] / 1000 + rng.normal(0, 0.2, 200) > 0.5).astype(int)
+    return lower(make_pipeline(StandardScaler(), SVC(gamma=0.5)).fit(x, y), FEATURES)
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -94,7 +107,7 @@ EXTREMES = Nodes((0, 1, -1, -1, -1), (2**31 - 2, -(2**31), 2**31 - 1, -(2**31), 
         Forest(SPECS, BOTTLENECK, 5 << 15, tuple(tree(6, seed) for seed in range(5))),
         Forest(SPECS, BOTTLENECK, -(2**63), (EXTREMES, LEAF)),
         Linear(SPECS, BOTTLENECK, 2**61, (2**30, -(2**30), 0, 1), 2**61, 10),
-        machines().example(),
+        rbf_machine(),
     ],
     ids=["tree", "leaf", "extremes", "forest", "extreme forest", "linear", "rbf"],
 )
