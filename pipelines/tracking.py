@@ -44,6 +44,9 @@ def tracking_uri() -> str:
 def shown_uri() -> str:
     """The store's address without the user and password that may stand in it."""
     parts = urlsplit(tracking_uri())
+    if "@" not in parts.netloc:
+        # Put together again, sqlite:////x would lose the slashes that make it absolute.
+        return tracking_uri()
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 

@@ -101,3 +101,13 @@ def test_a_mark_tells_the_living_from_the_gone():
     elsewhere = f"other-host/{pid}/{started}"
     assert writer.is_gone(f"{elsewhere}/0", 10.0)
     assert not writer.is_gone(f"{elsewhere}/{mark.rpartition('/')[2]}", 600.0)
+
+
+def test_the_store_is_shown_and_checked_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/store/mlflow.db")
+    assert tracking.shown_uri() == f"sqlite:///{tmp_path}/store/mlflow.db"
+    tracking.check_store()
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:secret@mlflow.example:5000/x")
+    assert tracking.shown_uri() == "http://mlflow.example:5000/x"
