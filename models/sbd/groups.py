@@ -1,0 +1,97 @@
+"""Groups of connections by attributes of their users (smartsbd.txt §2: subnet, ISP, city)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from data.errors import UserError, unknown_name
+from features.sbd import FAMILIES, features_of
+
+NO_ATTRIBUTE = ("connection", "window", "label", "start_us", "end_us")
+"""Key columns by which nobody groups."""
+
+
+def attribute_columns(columns: Iterable[str]) -> list[str]:
+    """Those of a features table's columns that are neither key nor feature."""
+    known = {*NO_ATTRIBUTE, *(f.name for family in FAMILIES for f in features_of(family))}
+    return [name for name in columns if name not in known]
+
+
+def check_columns(known: Iterable[str], columns: Sequence[str]) -> None:
+    """Refuse columns that can't group.
+
+    Parameters
+    ----------
+    known : iterable of str
+        All columns of the features table.
+    columns : sequence of str
+        Those asked for.
+
+    Raises
+    ------
+    UserError
+        For a column that isn't an attribute, with the nearest that is, or given twice.
+    """
+    there = attribute_columns(known)
+    for name in columns:
+        if name not in there:
+            raise unknown_name("attribute column to group by", name, there)
+    if len(set(columns)) < len(columns) or not columns:
+        raise UserError(f"--groups {','.join(columns)}: give each column once, as in site,cc")
+
+
+def label(columns: Sequence[str]) -> pl.Expr:
+    """Group of each row, ``site=shanghai,cc=lia``; null where an attribute is missing or empty."""
+    parts = []
+    for name in columns:
+        value = pl.col(name).cast(pl.String)
+        parts.append(pl.format(f"{name}={{}}", pl.when(value != "").then(value)))
+    return pl.concat_str(parts, separator=",")
+
+
+def grouping(table: pl.DataFrame | pl.LazyFrame, columns: Sequence[str]) -> dict[str, str]:
+    """Groups of a features table by its attribute columns.
+
+    Parameters
+    ----------
+    table : polars.DataFrame or LazyFrame
+        Table of ``cczoo features sbd``; of a lazy one only the columns needed are read.
+    columns : sequence of str
+        Attributes; connections that share all their values are one group.
+
+    Returns
+    -------
+    dict
+        Connection -> group, such as ``site=shanghai,cc=lia``. A connection without a value in
+        one of the columns is in no group.
+
+    Raises
+    ------
+    UserError
+        For a column that isn't there or no attribute, an attribute that changes within a
+        connection, or where no connection has the attributes.
+    """
+    frame = table.lazy()
+    check_columns(frame.collect_schema().names(), columns)
+    pairs = (
+        frame.select("connection", label(columns).alias("group"))
+        .drop_nulls()
+        .unique()
+        .collect()
+        .sort("connection", "group")
+    )
+    twice = pairs.filter(pairs["connection"].is_duplicated())
+    if len(twice):
+        name, first, second = twice["connection"][0], *twice["group"][:2]
+        raise UserError(
+            f"connection {name!r} is in {first!r} and in {second!r}: group by attributes that "
+            "don't change within a connection"
+        )
+    if pairs.is_empty():
+        raise UserError(
+            f"no connection has a value of {', '.join(columns)}: nothing to group by; give the "
+            "attributes in the labels file of `cczoo ingest`, or use --groups auto"
+        )
+    return dict(zip(pairs["connection"], pairs["group"], strict=True))
