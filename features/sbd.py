@@ -18,6 +18,14 @@ FAMILIES: dict[str, str] = {
 }
 """name -> module with ``FEATURES`` and ``compute(windows) -> float64 [windows, features]``."""
 
+SERIES: dict[str, str] = {"smartsbd-series": "features.series_pair"}
+"""The same of families that have a table of their own, being wide and for neural models alone."""
+
+TABLES: dict[str, tuple[str, ...]] = {"sbd": tuple(FAMILIES), "series": tuple(SERIES)}
+"""Table that ``cczoo features`` makes -> its families."""
+
+_ALL = {**FAMILIES, **SERIES}
+
 
 def features_of(family: str) -> tuple[Feature, ...]:
     """Entries of a family, in column order.
@@ -27,9 +35,9 @@ def features_of(family: str) -> tuple[Feature, ...]:
     UserError
         When there is no such family.
     """
-    if family not in FAMILIES:
-        raise unknown_name("feature family", family, FAMILIES)
-    found: tuple[Feature, ...] = importlib.import_module(FAMILIES[family]).FEATURES
+    if family not in _ALL:
+        raise unknown_name("feature family", family, _ALL)
+    found: tuple[Feature, ...] = importlib.import_module(_ALL[family]).FEATURES
     return found
 
 
@@ -39,7 +47,7 @@ def compute(family: str, windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     family : str
-        Key of :data:`FAMILIES`.
+        Key of :data:`FAMILIES` or :data:`SERIES`.
     windows : sequence of Window
         Samples.
 
@@ -50,7 +58,5 @@ def compute(family: str, windows: Sequence[Window]) -> Float:
     """
     if not windows:
         return np.empty((0, len(features_of(family))))
-    function: Callable[[Sequence[Window]], Float] = importlib.import_module(
-        FAMILIES[family]
-    ).compute
+    function: Callable[[Sequence[Window]], Float] = importlib.import_module(_ALL[family]).compute
     return function(windows)

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 EXAMPLE = """\
 example: cczoo features sbd --events data/interim --out data/processed/sbd.parquet --json
 
-columns: source, connection, window, label, start_us, end_us, rtt_kind, the features of every
-family (docs/features.md), then the connection's attributes"""
+tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
+window, for neural models: docs/neural.md)
+columns: source, connection, window, label, start_us, end_us, rtt_kind, the features, then the
+connection's attributes"""
 
 KEPT_ATTRIBUTES = ("dataset", "kernel", "cc")
 """Fixed columns of ``connections.parquet`` that go before the labels file's own."""
@@ -36,7 +38,7 @@ Connection = tuple[dict[str, Any], dict[int, dict[str, Any]]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", help="what to compute: sbd")
+    parser.add_argument("what", help="what to compute: sbd or series")
     parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
     parser.add_argument("--params", type=Path, help="YAML file with settings (features: sbd: ...)")
@@ -46,18 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo features``."""
+    from features.sbd import TABLES
     from pipelines.params import load as load_settings
 
-    if args.what != "sbd":
-        raise unknown_name("feature table", args.what, ["sbd"])
+    if args.what not in TABLES:
+        raise unknown_name("feature table", args.what, TABLES)
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
     if args.out.is_dir():
         raise UserError(f"--out {args.out}: is a directory: give a file name")
     jobs = args.jobs or len(os.sched_getaffinity(0))
     settings = load_settings(args.params).features.sbd
-    table, counts = featurize(args.events, settings, jobs)
-    write(table, args.out)
+    table, counts = featurize(args.events, settings, jobs, args.what)
+    write(table, args.out, args.what)
     if args.json:
         from pipelines.output import print_json
 
@@ -70,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame, dict[str, Any]]:
+def featurize(
+    events: Path, params: SbdParams, jobs: int, what: str = "sbd"
+) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Compute the table of an ingested directory.
 
     Parameters
@@ -81,6 +86,8 @@ def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame,
         Window settings.
     jobs : int
         Processes.
+    what : str
+        Key of `features.sbd.TABLES`.
 
     Returns
     -------
@@ -94,14 +101,14 @@ def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame,
 
     from data.schema import CONNECTIONS
     from data.store import read_connections
-    from features.sbd import FAMILIES, features_of
+    from features.sbd import TABLES, features_of
 
     connections = read_connections(events)
     attributes = [
         *KEPT_ATTRIBUTES,
         *(name for name in connections.columns if name not in CONNECTIONS.names),
     ]
-    names = [feature.name for family in FAMILIES for feature in features_of(family)]
+    names = [feature.name for family in TABLES[what] for feature in features_of(family)]
     if clash := sorted(set(attributes) & {*names, *_FIXED}):
         raise UserError(
             f"{events}: the labels' column {clash[0]!r} has a feature's name: rename it"
@@ -110,7 +117,7 @@ def featurize(events: Path, params: SbdParams, jobs: int) -> tuple[pl.DataFrame,
     blocks = []
     reasons: Counter[str] = Counter()
     seen = 0
-    for head, block, failed in _results(events, params, jobs, connections.height):
+    for head, block, failed in _results(events, params, jobs, connections.height, what):
         heads += head
         blocks.append(block)
         reasons.update(failed)
@@ -147,19 +154,19 @@ _FIXED: dict[str, Any] = {
 Result = tuple[list[tuple[Any, ...]], Any, list[str]]
 
 
-def write(table: pl.DataFrame, path: Path) -> None:
+def write(table: pl.DataFrame, path: Path, what: str = "sbd") -> None:
     """Write the table under a temporary name, then rename; the families' hashes go along."""
-    from features.sbd import FAMILIES, features_of
+    from features.sbd import TABLES, features_of
     from features.spec import schema_hash
 
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    hashes = {f"cczoo.{family}": schema_hash(features_of(family)) for family in FAMILIES}
+    hashes = {f"cczoo.{family}": schema_hash(features_of(family)) for family in TABLES[what]}
     table.write_parquet(part, compression="zstd", metadata=hashes)
     part.replace(path)
 
 
-def compute_batch(batch: list[Connection], params: SbdParams) -> Result:
+def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd") -> Result:
     """Windows and features of some connections: what a worker does.
 
     Returns
@@ -167,7 +174,7 @@ def compute_batch(batch: list[Connection], params: SbdParams) -> Result:
     heads : list of tuple
         Fixed columns of each window.
     values : float64 [windows, features]
-        All families' features side by side.
+        The table's families side by side.
     reasons : list of str
         One for each connection without a window.
     """
@@ -187,11 +194,11 @@ def compute_batch(batch: list[Connection], params: SbdParams) -> Result:
             span = (window.start_us, window.end_us, window.rtt_kind)
             heads.append((row["source"], row["connection"], window.index, row["label"], *span))
             found.append(window)
-    values = np.concatenate([sbd.compute(family, found) for family in sbd.FAMILIES], axis=1)
+    values = np.concatenate([sbd.compute(family, found) for family in sbd.TABLES[what]], axis=1)
     return heads, values, reasons
 
 
-def _results(events: Path, params: SbdParams, jobs: int, total: int) -> Iterator[Result]:
+def _results(events: Path, params: SbdParams, jobs: int, total: int, what: str) -> Iterator[Result]:
     """Results in the order of the directory, whatever the number of processes."""
     from data.store import iter_connections
     from pipelines.output import progress
@@ -199,7 +206,7 @@ def _results(events: Path, params: SbdParams, jobs: int, total: int) -> Iterator
     batches = _batches(progress(iter_connections(events), "features", total))
     if jobs == 1 or total <= BATCH:
         for batch in batches:
-            yield compute_batch(batch, params)
+            yield compute_batch(batch, params, what)
         return
     import multiprocessing
 
@@ -208,7 +215,7 @@ def _results(events: Path, params: SbdParams, jobs: int, total: int) -> Iterator
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         waiting: list[Future[Result]] = []
         for batch in batches:
-            waiting.append(pool.submit(compute_batch, batch, params))
+            waiting.append(pool.submit(compute_batch, batch, params, what))
             if len(waiting) >= 2 * jobs:  # reading must not run away from computing
                 yield waiting.pop(0).result()
         for future in waiting:
