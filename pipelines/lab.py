@@ -104,7 +104,7 @@ def _run(args: argparse.Namespace) -> int:
     from data.lab import scenario
 
     drawn = scenario.load(args.scenario).varied(args.seed)
-    print(f"{drawn.label} for {drawn.duration_s:g} s ...", file=sys.stderr)
+    print(f"{drawn.label or 'plain TCP'} for {drawn.duration_s:g} s ...", file=sys.stderr)
     result = lab.run(
         drawn, args.out, args.slot, args.seed, keep_csv=args.keep_csv, probe=args.probe
     )

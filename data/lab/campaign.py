@@ -129,7 +129,8 @@ def write_labels(out: Path, records: list[dict[str, Any]]) -> int:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["source", *LABEL_COLUMNS])
-    rows = sorted(accepted(records).values(), key=lambda r: (r["dataset"], r["id"]))
+    kept = filter(_logged, accepted(records).values())
+    rows = sorted(kept, key=lambda r: (r["dataset"], r["id"]))
     slow = validate.alpha_failures(rows, own=True)
     for record in rows:
         if record.get("alpha_check"):
@@ -140,6 +141,11 @@ def write_labels(out: Path, records: list[dict[str, Any]]) -> int:
     temporary.write_text(text.getvalue(), encoding="utf-8")
     os.replace(temporary, out / LABELS)
     return len(rows)
+
+
+def _logged(record: dict[str, Any]) -> bool:
+    """Whether the log stays beside its record; see `data.lab.plan.Group`."""
+    return bool(record.get("log", True))
 
 
 def _cell(value: Any) -> Any:
@@ -181,7 +187,7 @@ class Collection:
             if group is None:
                 continue
             group.next_index = max(group.next_index, index + 1)
-            if record["id"] in kept and self._log_path(record).exists():
+            if record["id"] in kept and (not _logged(record) or self._log_path(record).exists()):
                 group.valid.add(record["id"])
             elif record["valid"] and record["id"] in kept:
                 group.again.append((index, 0))
@@ -228,7 +234,9 @@ class Collection:
             "attempt": job.attempt,
             "alpha_check": job.source.alpha_check,
         }
-        if result.path is not None and not result.valid:
+        if not job.source.keeps_log(job.index):
+            record["log"] = False
+        if result.path is not None and not (result.valid and _logged(record)):
             result.path.unlink(missing_ok=True)
         with (self.out / LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps(record, separators=(",", ":")) + "\n")
@@ -409,7 +417,8 @@ def counts(collection: Collection) -> dict[str, Any]:
     slow = sum(r["valid"] for r in mine) - len(kept)
     if slow > 0:
         reasons["below-alpha"] = slow
-    size = sum(int(r.get("bytes", 0)) for r in kept.values())
+    logged = [r for r in kept.values() if _logged(r)]
+    size = sum(int(r.get("bytes", 0)) for r in logged)
     return {
         "campaign": collection.campaign.campaign,
         "valid": len(kept),
@@ -422,6 +431,6 @@ def counts(collection: Collection) -> dict[str, Any]:
             for name, group in collection.groups.items()
         },
         "bytes": size,
-        "mean_kb": round(size / 1e3 / len(kept), 2) if kept else None,
+        "mean_kb": round(size / 1e3 / len(logged), 2) if logged else None,
         "labels": str(collection.out / LABELS),
     }

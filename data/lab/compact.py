@@ -18,6 +18,7 @@ import polars as pl
 import zstandard
 
 from data.errors import UserError
+from data.store import Series
 
 MAGIC = "#cczoo-klog 1"
 COLUMNS = "dt_us,sf,ack,rtt_us,cwnd,srtt_us"
@@ -35,6 +36,7 @@ KEPT = (
     "cwnd",
     "srtt_us",
     "rtt_us",
+    "total_retrans",
 )
 LEVEL = 19
 
@@ -69,7 +71,9 @@ def unwrap(seq: Ints, first: int) -> Ints:
     return np.cumsum(step)
 
 
-def read_probe(path: Path, port: int = 5000) -> tuple[Events, dict[str, Any]]:
+def read_probe(
+    path: Path, port: int = 5000, *, mptcp: bool = True
+) -> tuple[Events, dict[str, Any]]:
     """Read the sender's rows of a probe CSV.
 
     Parameters
@@ -78,13 +82,16 @@ def read_probe(path: Path, port: int = 5000) -> tuple[Events, dict[str, Any]]:
         The probe's output (facts of the columns in data/lab/README.md); plain text.
     port : int
         Destination port of the sender's rows.
+    mptcp : bool
+        Whether the connection is MPTCP; one of plain TCP is subflow 1 of token 0.
 
     Returns
     -------
     Events
         Subflows numbered 1 and 2 in the order of their `sfid`; at most one connection.
     dict
-        ``token``, ``subflows`` ({number: {sport, dport, sfid}}) and ``lost_events``.
+        ``token``, ``subflows`` ({number: {sport, dport, sfid}}), ``lost_events``, and ``counted``:
+        what the kernel's own counters say, ``retransmitted_segments``.
 
     Raises
     ------
@@ -108,7 +115,7 @@ def read_probe(path: Path, port: int = 5000) -> tuple[Events, dict[str, Any]]:
     )  # fmt: skip
     frame = frame.filter(pl.col("dport") == port)
     # A probe row before ULP data is set carries no subflow id: the SYN's own events.
-    frame = frame.filter(pl.col("sfid") > 0)
+    frame = frame.filter(pl.col("sfid") > 0 if mptcp else pl.col("sfid") == 0)
     if frame.is_empty():
         raise UserError(f"{path}: no rows of a sender to port {port}")
     tokens = frame["token"].unique().to_list()
@@ -121,6 +128,12 @@ def read_probe(path: Path, port: int = 5000) -> tuple[Events, dict[str, Any]]:
             for number, (sfid, sport) in enumerate(_subflows(frame), start=1)
         },
         "lost_events": lost,
+        # One event of a retransmission may stand for a buffer of several segments.
+        "counted": {
+            "retransmitted_segments": int(
+                frame.group_by("sport").agg(pl.col("total_retrans").max())["total_retrans"].sum()
+            )
+        },
     }
 
 
@@ -190,6 +203,33 @@ def _difference(values: Ints, events: Events, rows: npt.NDArray[np.bool_]) -> In
         mine = np.flatnonzero(rows & (events.subflow == number))
         out[mine] = np.diff(values[mine], prepend=0)
     return out
+
+
+def series(events: Events) -> Series:
+    """ACKs, RTTs and retransmissions of each subflow, as `cczoo ingest` makes them of the log.
+
+    Returns
+    -------
+    Series
+        ``ack`` where it advances; ``rtt_us`` at the ACK that it belongs to, the one before the row
+        it stands in; ``retransmit``, each where there is any.
+    """
+    found: Series = {}
+    for number in np.unique(events.subflow):
+        mine = events.subflow == number
+        rows = np.flatnonzero(mine & (events.kind == 0))
+        time_us, ack, rtt_us = events.time_us[rows], events.ack[rows], events.rtt_us[rows]
+        high = np.maximum.accumulate(np.concatenate([[0], ack]))
+        advanced = ack > high[:-1]
+        measured = (rtt_us[1:] > 0) & (advanced[:-1] | (np.diff(rtt_us) != 0))
+        again = events.time_us[mine & (events.kind == 2)]
+        columns = {
+            "ack": (time_us[advanced], ack[advanced]),
+            "rtt_us": (time_us[:-1][measured], rtt_us[1:][measured]),
+            "retransmit": (again, np.ones(len(again), np.int64)),
+        }
+        found[int(number)] = {name: pair for name, pair in columns.items() if len(pair[0])}
+    return found
 
 
 def encode(events: Events, meta: dict[str, Any]) -> bytes:

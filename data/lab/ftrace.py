@@ -55,7 +55,9 @@ def _ends(kind: int, fields: dict[bytes, bytes]) -> tuple[bytes, int, bytes, int
     return addresses[0], int(fields[b"sport"]), addresses[1], int(fields[b"dport"])
 
 
-def read(path: Path, dport: int, first: str) -> tuple[compact.Events, dict[str, Any], bytes]:
+def read(
+    path: Path, dport: int, first: str, subflows: int = 2
+) -> tuple[compact.Events, dict[str, Any], bytes]:
     """Read what `ftrace_probe` recorded of one lab.
 
     Parameters
@@ -66,6 +68,8 @@ def read(path: Path, dport: int, first: str) -> tuple[compact.Events, dict[str, 
         Destination port of the lab's connection.
     first : str
         Interface of the first subflow, wifi or lte.
+    subflows : int
+        2, or 1 of plain TCP.
 
     Returns
     -------
@@ -73,22 +77,23 @@ def read(path: Path, dport: int, first: str) -> tuple[compact.Events, dict[str, 
         As `compact.read_probe` has them, but ``rtt_us`` is the smoothed RTT, and ``old`` is
         what the subflow's previous change said.
     dict
-        ``token`` (None), ``subflows`` and ``lost_events``.
+        ``token`` (None), ``subflows``, ``lost_events`` and ``counted`` (empty: a trace has no
+        counters).
     bytes
         The lab's own lines in order of time.
 
     Raises
     ------
     UserError
-        Not exactly one connection with its two subflows.
+        Not exactly one connection with its subflows.
     """
     raw = path.read_bytes()
-    order = [first, "lte" if first == "wifi" else "wifi"]
+    order = [first, "lte" if first == "wifi" else "wifi"][:subflows]
     number_of = {topology.ADDRESS[name].encode(): n for n, name in enumerate(order, start=1)}
     server = topology.ADDRESS["srv"].encode()
     rows: list[tuple[int, int, int, int, int, int, int]] = []
     lines: list[bytes] = []
-    sports: dict[int, set[int]] = {1: set(), 2: set()}
+    sports: dict[int, set[int]] = {n: set() for n in number_of.values()}
     for match in _EVENT.finditer(raw):
         kind, fields = _KIND[match[3]], _fields(match[4])
         local, sport, remote, remote_port = _ends(kind, fields)
@@ -115,6 +120,7 @@ def read(path: Path, dport: int, first: str) -> tuple[compact.Events, dict[str, 
                 str(n): {"sport": sport, "dport": dport} for n, (sport,) in sports.items()
             },
             "lost_events": sum(int(match[1]) for match in _LOST.finditer(raw)),
+            "counted": {},
         },
         b"\n".join(lines[i] for i in by_time) + b"\n",
     )

@@ -20,7 +20,9 @@ class Group(Strict):
     """Repetitions of one scenario.
 
     ``set`` overrides values of the scenario file by dotted keys (``stages.wifi.delay_ms: 20``).
-    ``alpha_check`` turns on the paper's validation by the group's largest throughput.
+    ``alpha_check`` turns on the paper's validation by the group's largest throughput. ``logs``
+    is the number of repetitions whose logs are kept (default: all); of the others only the
+    figures in campaign.jsonl stay.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Group(Strict):
     repeats: int = Field(gt=0)
     set: dict[str, Any] = Field(default={})
     alpha_check: bool = False
+    logs: int | None = Field(default=None, ge=0)
 
 
 class Random(Strict):
@@ -63,6 +66,11 @@ class Source:
     target: int
     alpha_check: bool
     draw: Callable[[int], Scenario]
+    logs: int | None = None
+
+    def keeps_log(self, index: int) -> bool:
+        """Whether the log of this repetition is kept."""
+        return self.logs is None or index < self.logs
 
 
 def seed_of(campaign: Campaign, group: str, index: int, attempt: int = 0) -> int:
@@ -99,7 +107,7 @@ def sources(campaign: Campaign) -> list[Source]:
         A group's scenario or override is wrong.
     """
     found = [
-        Source(g.name, g.repeats, g.alpha_check, _scenario(g, campaign.campaign).varied)
+        Source(g.name, g.repeats, g.alpha_check, _scenario(g, campaign.campaign).varied, g.logs)
         for g in campaign.groups
     ]
     if campaign.random is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.lab import build, compact, coupled, ftrace, ftrace_probe, topology
+from data.lab.scenario import Scenario
 from data.lab.topology import Lab
 
 NAMES = ("bpf", "ftrace")
@@ -107,12 +108,14 @@ def command(probe: str, tools: dict[str, Path], lab: Lab, out: Path) -> list[str
 
 
 def read(
-    probe: str, path: Path, slot: int, first: str
+    probe: str, path: Path, slot: int, scenario: Scenario
 ) -> tuple[compact.Events, dict[str, Any], bytes]:
     """Events of one connection, what the probe says of it, and the text to keep (ftrace only)."""
     if probe == "ftrace":
-        return ftrace.read(path, port(probe, slot), first)
-    return *compact.read_probe(path, topology.PORT), b""
+        subflows = len(scenario.data_paths)
+        return ftrace.read(path, port(probe, slot), scenario.first, subflows)
+    mptcp = scenario.transport == "mptcp"
+    return *compact.read_probe(path, topology.PORT, mptcp=mptcp), b""
 
 
 def write(

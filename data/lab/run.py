@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.lab import clean, compact, probes, topology, validate
+from data.lab import clean, compact, figures, probes, topology, validate
 from data.lab.scenario import Scenario
 from data.lab.topology import Lab
 
@@ -155,6 +155,7 @@ def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None)
             "sysctls": topology.SYSCTLS,
             "warmup_s": WARMUP_S if background else 0.0,
             "mptcp": {
+                "transport": scenario.transport,
                 "first": scenario.first,
                 "cc": live.control if live else scenario.cc,
                 "duration_s": scenario.duration_s,
@@ -218,27 +219,25 @@ def _measure(
 
 def describe(scenario: Scenario) -> dict[str, Any]:
     """Scenario in the few numbers that stand in labels and records."""
-    queues = {
-        path: scenario.stages[getattr(scenario.bottleneck, path)].limit_bytes
-        for path in ("wifi", "lte")
-    }
     flows = [flow.over for flow in scenario.background]
-    return {
+    found: dict[str, Any] = {
         "label": scenario.label,
         "dataset": scenario.dataset,
         "family": scenario.family,
         "case": scenario.case,
         "cc": scenario.cc,
         "duration_s": scenario.duration_s,
-        "rtt_wifi_ms": round(scenario.base_rtt_ms("wifi"), 3),
-        "rtt_lte_ms": round(scenario.base_rtt_ms("lte"), 3),
-        "rate_wifi_mbps": scenario.rate_mbps("wifi"),
-        "rate_lte_mbps": scenario.rate_mbps("lte"),
-        "queue_wifi_bytes": queues["wifi"],
-        "queue_lte_bytes": queues["lte"],
         "cross_traffic": "+".join(sorted(set(flows))) or "none",
         "first": scenario.first,
     }
+    for path in scenario.data_paths:
+        queue = scenario.stages[getattr(scenario.bottleneck, path)].limit_bytes
+        found |= {
+            f"rtt_{path}_ms": round(scenario.base_rtt_ms(path), 3),
+            f"rate_{path}_mbps": scenario.rate_mbps(path),
+            f"queue_{path}_bytes": queue,
+        }
+    return found
 
 
 def run(
@@ -290,7 +289,7 @@ def run(
     probe = probes.choose(probe)
     control = live.control if live else scenario.cc
     tools = probes.prepare(probe, control == "lia")
-    name = name or f"{scenario.case or scenario.label.lower()}-{seed}"
+    name = name or f"{scenario.case or (scenario.label or 'tcp').lower()}-{seed}"
     out_dir.mkdir(parents=True, exist_ok=True)
     lab = Lab(slot)
     record: dict[str, Any] = {
@@ -309,7 +308,7 @@ def run(
         try:
             topology.create(lab)
             traffic, stats, steal = _measure(scenario, lab, seed, work, tools, probe, live)
-            log = probes.read(probe, work / PROBED[probe], slot, scenario.first)
+            log = probes.read(probe, work / PROBED[probe], slot, scenario)
             if live:
                 record["emulator_t0_s"] = _emulator_t0_s(work / "klink.log")
         except (LabError, UserError, subprocess.SubprocessError, OSError) as error:
@@ -334,22 +333,24 @@ def _finish(
     out_dir: Path,
 ) -> RunResult:
     events, probed, text = log
-    count, flows = validate.windows(events)
+    count, flows = validate.windows(events, len(scenario.data_paths))
     lateness = float(stats["lateness_us"]["p99"])
     reasons = validate.host_reasons(steal, lateness, int(probed["lost_events"]))
     active_s = float(traffic["duration_s"]) + (WARMUP_S if scenario.background else 0.0)
     where, account = validate.bottleneck(scenario, topology.paths(scenario), stats, active_s)
-    reasons += where
-    if count == 0:
-        reasons.append("no-window")
+    if scenario.label:
+        reasons += where
+        if count == 0:
+            reasons.append("no-window")
     # The kernel numbers subflows from the first; the second is the other interface's.
     number = {"wifi": "1", "lte": "2"} if scenario.first == "wifi" else {"wifi": "2", "lte": "1"}
+    number = {path: number[path] for path in scenario.data_paths}
     sports = {path: probed["subflows"].get(n, {}).get("sport") for path, n in number.items()}
     meta = {
         "token": probed["token"],
         "kernel": record["kernel"],
         "cc": record["cc"],
-        "scenario": scenario.case or scenario.label,
+        "scenario": scenario.case or scenario.label or "tcp",
         "command": " ".join(["cczoo", *sys.argv[1:]]) if len(sys.argv) > 1 else "cczoo lab",
         "subflows": {n: {k: v for k, v in s.items() if k != "sfid"}
                      for n, s in probed["subflows"].items()},
@@ -369,6 +370,7 @@ def _finish(
         "lateness_us": stats["lateness_us"],
         "throughput_mbps": {p: flows[n]["throughput_mbps"] for p, n in number.items()},
         "subflows": {p: flows[n] for p, n in number.items()},
+        "figures": figures.of(compact.series(events)) | probed["counted"],
         "bottleneck": account,
         "traffic": {k: v for k, v in traffic.items() if k != "event"},
     }

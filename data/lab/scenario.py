@@ -133,13 +133,14 @@ class Bottleneck(Strict):
     """The stage meant to limit each data path."""
 
     wifi: str
-    lte: str
+    lte: str | None = None
 
 
 class Scenario(Strict):
-    """One labelled MPTCP upload over two paths."""
+    """One labelled MPTCP upload over two paths, or one of plain TCP over the path ``wifi``."""
 
-    label: Literal["SB", "NSB"]
+    transport: Literal["mptcp", "tcp"] = "mptcp"
+    label: Literal["SB", "NSB"] | None = None
     dataset: str = "adhoc"
     family: str = ""
     case: str = ""
@@ -167,18 +168,32 @@ class Scenario(Strict):
             for stage in stages:
                 if stage not in self.stages:
                     raise ValueError(f"path {path}: {unknown_name('stage', stage, self.stages)}")
-        for path in ("wifi", "lte", "wifi_back", "lte_back"):
-            if path not in self.paths:
-                raise ValueError(f"paths: {path} is missing")
-        for path, stage in (("wifi", self.bottleneck.wifi), ("lte", self.bottleneck.lte)):
+        for path in self.data_paths:
+            for way in (path, f"{path}_back"):
+                if way not in self.paths:
+                    raise ValueError(f"paths: {way} is missing")
+            stage = getattr(self.bottleneck, path)
             if stage not in self.paths[path]:
                 raise ValueError(f"bottleneck of {path}: {stage!r} is not on that path")
-        if (self.bottleneck.wifi == self.bottleneck.lte) != (self.label == "SB"):
-            raise ValueError("label SB needs one common bottleneck stage, NSB two")
+        self._label_fits()
         for flow in self.background:
             if f"bg_{flow.over}" not in self.paths:
                 raise ValueError(f"background over {flow.over} needs paths: bg_{flow.over}")
         return self
+
+    def _label_fits(self) -> None:
+        if self.transport == "mptcp":
+            if self.label is None:
+                raise ValueError("label is missing: SB or NSB")
+            if (self.bottleneck.wifi == self.bottleneck.lte) != (self.label == "SB"):
+                raise ValueError("label SB needs one common bottleneck stage, NSB two")
+        elif self.label is not None or self.first != "wifi" or self.cc == "lia":
+            raise ValueError("transport tcp: one path, wifi, so no label, no other first, no lia")
+
+    @property
+    def data_paths(self) -> tuple[Literal["wifi", "lte"], ...]:
+        """Names of the connection's paths."""
+        return ("wifi", "lte") if self.transport == "mptcp" else ("wifi",)
 
     def base_rtt_ms(self, path: Literal["wifi", "lte"]) -> float:
         """Base round-trip time of a path in ms: the stages' delays there and back."""

@@ -1,4 +1,4 @@
-"""All traffic of one lab in one light process: MPTCP upload, background TCP, and their sinks.
+"""All traffic of one lab in one light process: the upload, background TCP, and their sinks.
 
 Run as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
 on standard input, enters the namespaces by itself, and writes JSON lines: ``{"event": "joined"}``
@@ -219,9 +219,10 @@ def main() -> int:
     plan = json.load(sys.stdin)
     mptcp = plan["mptcp"]
     target = (plan["server_address"], plan["port"])
+    protocol = IPPROTO_MPTCP if mptcp["transport"] == "mptcp" else 0
     enter(plan["server"])
     set_sysctls(plan["sysctls"])
-    server = listener(IPPROTO_MPTCP, target)
+    server = listener(protocol, target)
     enter(plan["bg"])
     set_sysctls(plan["sysctls"])
     bg_server = listener(0, ("0.0.0.0", BG_PORT))
@@ -236,13 +237,14 @@ def main() -> int:
         flows.append(Flow(sock, flow, time.monotonic()))
     drive(flows, sinks, time.monotonic() + plan["warmup_s"])
 
-    sock = sender(IPPROTO_MPTCP, plan["addresses"][mptcp["first"]], target, mptcp["cc"])
+    sock = sender(protocol, plan["addresses"][mptcp["first"]], target, mptcp["cc"])
     sinks.append(accept(server, JOIN_TIMEOUT_S))
     begun = time.monotonic()
     flows.append(Flow(sock, {}, begun))
-    drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock)
-    if extra_subflows(sock) < 1:
-        raise TimeoutError("the second subflow did not join")
+    if protocol:
+        drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock)
+        if extra_subflows(sock) < 1:
+            raise TimeoutError("the second subflow did not join")
     say(event="joined", after_s=round(time.monotonic() - begun, 4))
     until = begun + mptcp["duration_s"]
     series = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -80,8 +80,7 @@ def bottleneck(
     index = {name: str(i) for i, name in enumerate(path_names)}
     reasons: list[str] = []
     account: dict[str, Any] = {}
-    names: tuple[Literal["wifi", "lte"], ...] = ("wifi", "lte")
-    for name in names:
+    for name in scenario.data_paths:
         intended = getattr(scenario.bottleneck, name)
         seen = {
             stage: stats["stages"][stage]["paths"].get(index[name], {})
@@ -112,7 +111,7 @@ def bottleneck(
     return reasons, account
 
 
-def windows(events: Events) -> tuple[int, dict[str, Any]]:
+def windows(events: Events, subflows: int = 2) -> tuple[int, dict[str, Any]]:
     """Count the windows of the paper's length that a connection yields.
 
     A window lasts T = 50 times the larger minimum RTT; the first one begins when both subflows
@@ -128,7 +127,7 @@ def windows(events: Events) -> tuple[int, dict[str, Any]]:
     """
     end_us = int(events.time_us[-1])
     account: dict[str, Any] = {}
-    for number in (1, 2):
+    for number in range(1, subflows + 1):
         mine = events.subflow == number
         acks = mine & (events.kind == 0)
         rtts = events.rtt_us[acks & (events.rtt_us > 0)]
