@@ -13,7 +13,7 @@ CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
 JOBS ?= 12
 SECONDS ?= 600
 
-.PHONY: help setup repro test lint fuzz bench ui lab-data clean fidelity
+.PHONY: help automl setup repro test lint fuzz bench ui lab-data clean fidelity
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -44,6 +44,9 @@ lint: .make/setup ## ruff, mypy --strict, import-linter
 fuzz: .make/setup ## fuzz what reads files from others, SECONDS (600) each
 	@test -d .fuzz/site/atheris || $(UV) pip install --quiet --target .fuzz/site --no-deps atheris==3.0.0
 	$(RUN) python tests/fuzz/fuzz.py --seconds $(SECONDS)
+
+automl: .make/setup ## auto-sklearn in an environment of its own, .automl (compiles; AUTOML_PYTHON names the interpreter)
+	@$(RUN) python -m models.sbd.automl.build --uv "$(UV)"
 
 bench: .make/setup ## every benchmark beside its peers, one after the other (QUICK=1: some minutes)
 	@$(RUN) python benchmarks/run.py $(if $(QUICK),--quick)

@@ -1,0 +1,1 @@
+"""What runs in the environment of auto-sklearn; nothing here may import the project."""
