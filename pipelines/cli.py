@@ -15,6 +15,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("pipelines.lab", "collect labelled MPTCP kernel logs over emulated paths (root)"),
     "ingest": ("pipelines.ingest", "read kernel logs and traces into Parquet tables"),
     "features": ("pipelines.featurize", "compute features from ingested logs"),
+    "conditions": ("pipelines.grouping_auto", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),

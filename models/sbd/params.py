@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from data.strict import Strict
 
 DEPTHS = tuple(range(1, 16))
@@ -55,6 +57,27 @@ class Plus(Strict):
     """A verdict needs at least this calibrated probability; below it the answer is undecided."""
 
 
+class Conditions(Strict):
+    """Groups of path conditions (``--groups auto``)."""
+
+    span_s: float = Field(20.0, gt=0)
+    """Of a connection, from the moment that both subflows have an RTT."""
+    points: int = Field(32, ge=4, le=512)
+    oversampling: int = Field(8, ge=1)
+    sample: int = Field(1000, ge=40)
+    """Connections that are clustered; all are assigned."""
+    clusters: tuple[int, int] = (2, 12)
+    """Fewest and most groups that are tried."""
+    halves: int = Field(5, ge=2)
+    """Random splits into two, over which silhouette and stability are measured."""
+    starts: int = Field(5, ge=1)
+    iterations: int = Field(10, ge=1)
+    radius: float = Field(0.99, gt=0, le=1)
+    """Quantile of the members' distances beyond which a connection is unlike any."""
+    least: int = Field(10, ge=2)
+    """Members that every group has at least."""
+
+
 class Params(Strict):
     """Everything that ``cczoo train sbd`` reads."""
 
@@ -69,3 +92,4 @@ class Params(Strict):
     search: Search = Search()
     protocol: Protocol = Protocol()
     plus: Plus = Plus()
+    conditions: Conditions = Conditions()
