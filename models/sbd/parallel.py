@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
+from urllib.parse import urlsplit
+
+from data.errors import UserError
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """``progress(items, what, total)`` yields the items and tells a person how far it is."""
 
-
 START_ATTEMPTS = 4
+REACH_S = 5.0
+"""Within so many seconds the head of a cluster has to answer."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How HTTP/2 begins, and with it gRPC, which Ray speaks: the preface and empty settings."""
+RETRIES = 3
+"""Of a task whose worker or node died; a task that raised isn't tried again."""
+AHEAD = 4
+"""Tasks that are handed over per CPU before one is back: workers don't wait, memory stays flat."""
 
 
 def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
@@ -21,7 +33,17 @@ def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
 
 
 def start(workers: int) -> None:
-    """Join the cluster that ``RAY_ADDRESS`` names, or start one with ``workers`` CPUs here."""
+    """Join the cluster that ``RAY_ADDRESS`` names, or start one with ``workers`` CPUs here.
+
+    Raises
+    ------
+    UserError
+        Where no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python.
+    """
+    if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+        return
+    address = os.environ.get("RAY_ADDRESS", "local")
+    check_address(address)
     # Ray's own switches have to stand before it is imported: no usage report, no GPU look-up,
     # and workers run this interpreter, not `uv run` anew.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -30,8 +52,6 @@ def start(workers: int) -> None:
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     import ray
 
-    if ray.is_initialized():
-        return
     environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
     options: dict[str, Any] = {
         "include_dashboard": False,
@@ -39,8 +59,11 @@ def start(workers: int) -> None:
         "logging_level": logging.ERROR,
         "runtime_env": environment,
     }
-    if "RAY_ADDRESS" in os.environ:
-        ray.init(address=os.environ["RAY_ADDRESS"], **{**options, "include_dashboard": None})
+    if address != "local":
+        try:
+            ray.init(address=address, **{**options, "include_dashboard": None})
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise _no_cluster(address, str(error).strip().splitlines()[0]) from None
         return
     for attempt in range(1, START_ATTEMPTS + 1):
         try:
@@ -52,6 +75,46 @@ def start(workers: int) -> None:
             ray.shutdown()
             if attempt == START_ATTEMPTS or "timed out" not in str(error):
                 raise
+
+
+def check_address(address: str) -> None:
+    """Refuse an address that nobody listens at, which Ray itself notices after minutes.
+
+    Parameters
+    ----------
+    address : str
+        ``auto``, ``local``, ``host:port`` or ``ray://host:port``.
+
+    Raises
+    ------
+    UserError
+        With what to do.
+    """
+    if address in ("auto", "local"):
+        return
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        where = (parts.hostname or "", parts.port or 0)
+    except ValueError:
+        where = ("", 0)
+    if not all(where):
+        raise UserError(f"RAY_ADDRESS={address}: HOST:PORT expected, as in 127.0.0.1:6379")
+    try:
+        with socket.create_connection(where, timeout=REACH_S) as connection:
+            connection.sendall(HELLO)
+            # A frame's header: three bytes of length, then the type, 4 for settings.
+            answer = connection.recv(9)
+    except OSError as error:
+        raise _no_cluster(address, error.strerror or str(error)) from None
+    if answer[3:4] != b"\x04":
+        raise _no_cluster(address, "something else answers")
+
+
+def _no_cluster(address: str, reason: str) -> UserError:
+    return UserError(
+        f"RAY_ADDRESS={address}: no Ray cluster to join there ({reason}): start one with "
+        "`ray start --head`, correct RAY_ADDRESS, or unset it to work on this machine alone"
+    )
 
 
 def stop() -> None:
@@ -93,22 +156,59 @@ def spread(
     list
         Results in the order of ``items``.
     """
+    results: list[Any] = [None] * len(items)
+    for number, result in progress(stream(work, items, shared, workers), what, len(items)):
+        if isinstance(result, Exception):
+            raise result
+        results[number] = result
+    return results
+
+
+def stream(
+    work: Callable[..., Any], items: Iterable[Any], shared: Any, workers: int = 2
+) -> Iterator[tuple[int, Any]]:
+    """``work(shared, item)`` on Ray for items that may be many and large.
+
+    Items are taken one by one as workers get free, results handed on as they come: neither are
+    kept. What a worker or node that dies had in hand is done again by another.
+
+    Parameters
+    ----------
+    work, shared, workers
+        As for `spread`.
+    items : iterable
+        One task each.
+
+    Yields
+    ------
+    (int, object)
+        Number of the item, and its result or the exception that its task raised.
+    """
     if not workers:
-        return [work(shared, item) for item in progress(items, what, len(items))]
+        for number, item in enumerate(items):
+            yield number, _attempt(work, shared, item)
+        return
     import ray
 
     start(workers)
-    remote = ray.remote(num_cpus=1, max_retries=1)(work)
+    remote = ray.remote(num_cpus=1, max_retries=RETRIES)(work)
     reference = ray.put(shared)
-    waiting = {remote.remote(reference, item): i for i, item in enumerate(items)}
-    results: list[Any] = [None] * len(items)
+    source = enumerate(items)
+    waiting: dict[Any, int] = {}
+    while True:
+        # Nodes may come and go.
+        there = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        room = AHEAD * max(1, int(there.get("CPU", workers))) - len(waiting)
+        for number, item in islice(source, max(0, room)):
+            waiting[remote.remote(reference, item)] = number
+        if not waiting:
+            return
+        done, _ = ray.wait(list(waiting), num_returns=1)
+        yield waiting.pop(done[0]), _attempt(ray.get, done[0])
 
-    def finished() -> Iterator[Any]:
-        while waiting:
-            done, _ = ray.wait(list(waiting), num_returns=1)
-            results[waiting.pop(done[0])] = ray.get(done[0])
-            yield done[0]
 
-    for _ in progress(finished(), what, len(items)):
-        pass
-    return results
+def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return work(*arguments)
+    except Exception as error:  # of the task's own: the caller decides what it costs
+        return error
