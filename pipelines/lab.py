@@ -104,7 +104,8 @@ def _run(args: argparse.Namespace) -> int:
     from data.lab import scenario
 
     drawn = scenario.load(args.scenario).varied(args.seed)
-    print(f"{drawn.label or 'plain TCP'} for {drawn.duration_s:g} s ...", file=sys.stderr)
+    what = drawn.label or drawn.case or "plain TCP"
+    print(f"{what} for {drawn.duration_s:g} s ...", file=sys.stderr)
     result = lab.run(
         drawn, args.out, args.slot, args.seed, keep_csv=args.keep_csv, probe=args.probe
     )

@@ -42,6 +42,8 @@ LABEL_COLUMNS = (
     "rtt_lte_ms", "rate_wifi_mbps", "rate_lte_mbps", "queue_wifi_bytes", "queue_lte_bytes",
     "cross_traffic", "first", "group", "alpha_own", "seed", "kernel", "started",
 )  # fmt: skip
+# And those that only a collection with connections of three subflows has.
+THREE_COLUMNS = ("rtt_wired_ms", "rate_wired_mbps", "queue_wired_bytes", "bottlenecks")
 
 
 @dataclass(frozen=True)
@@ -128,15 +130,17 @@ def write_labels(out: Path, records: list[dict[str, Any]]) -> int:
     """Write labels.csv anew under a temporary name, then rename; returns its rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", *LABEL_COLUMNS])
     kept = filter(_logged, accepted(records).values())
     rows = sorted(kept, key=lambda r: (r["dataset"], r["id"]))
+    three = any("bottlenecks" in record for record in rows)
+    columns = [*LABEL_COLUMNS, *(THREE_COLUMNS if three else ())]
+    writer.writerow(["source", *columns])
     slow = validate.alpha_failures(rows, own=True)
     for record in rows:
         if record.get("alpha_check"):
             record = {**record, "alpha_own": "no" if record["id"] in slow else "yes"}
         source = f"{record['dataset']}/{probes.log_name(record)}"
-        writer.writerow([source, *(_cell(record.get(column)) for column in LABEL_COLUMNS)])
+        writer.writerow([source, *(_cell(record.get(column)) for column in columns)])
     temporary = out / f".{LABELS}.tmp"
     temporary.write_text(text.getvalue(), encoding="utf-8")
     os.replace(temporary, out / LABELS)

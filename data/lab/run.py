@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -157,6 +157,7 @@ def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None)
             "mptcp": {
                 "transport": scenario.transport,
                 "first": scenario.first,
+                "subflows": len(scenario.data_paths),
                 "cc": live.control if live else scenario.cc,
                 "duration_s": scenario.duration_s,
             },
@@ -183,6 +184,7 @@ def _carry(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None
     if last.get("event") != "done":
         raise LabError(f"traffic: {last.get('reason') or ' '.join(err.split())[-300:]}")
     last["joined_after_s"] = messages[0].get("after_s")
+    last["sports"] = messages[0].get("sports")
     return last
 
 
@@ -202,7 +204,7 @@ def _measure(
     link = [str(tools["klink"]), str(config), "--log", str(work / "klink.log")]
     link += ["--stats", str(stats), "--fifo", str(FIFO_PRIORITY)]
     with _running(link, "link emulator"):
-        topology.address(lab)
+        topology.address(lab, scenario)
         recorder = probes.command(probe, tools, lab, work / PROBED[probe])
         # Told to end, ftrace's recorder removes its instance.
         with contextlib.ExitStack() as beside:
@@ -287,6 +289,11 @@ def run(
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
     probe = probes.choose(probe)
+    if probe == "ftrace" and len(scenario.data_paths) > 2:
+        raise UserError(
+            "three subflows need the BPF probe, ftrace's log doesn't tell them apart; "
+            "run: cczoo lab doctor"
+        )
     control = live.control if live else scenario.cc
     tools = probes.prepare(probe, control == "lia")
     name = name or f"{scenario.case or (scenario.label or 'tcp').lower()}-{seed}"
@@ -338,14 +345,13 @@ def _finish(
     reasons = validate.host_reasons(steal, lateness, int(probed["lost_events"]))
     active_s = float(traffic["duration_s"]) + (WARMUP_S if scenario.background else 0.0)
     where, account = validate.bottleneck(scenario, topology.paths(scenario), stats, active_s)
-    if scenario.label:
+    if scenario.transport == "mptcp":
         reasons += where
         if count == 0:
             reasons.append("no-window")
-    # The kernel numbers subflows from the first; the second is the other interface's.
-    number = {"wifi": "1", "lte": "2"} if scenario.first == "wifi" else {"wifi": "2", "lte": "1"}
-    number = {path: number[path] for path in scenario.data_paths}
+    number = _numbers(scenario, probed["subflows"], traffic.pop("sports"))
     sports = {path: probed["subflows"].get(n, {}).get("sport") for path, n in number.items()}
+    bottlenecks = _bottlenecks(scenario, number)
     meta = {
         "token": probed["token"],
         "kernel": record["kernel"],
@@ -356,6 +362,7 @@ def _finish(
                      for n, s in probed["subflows"].items()},
         "label": scenario.label,
         "wifi_sport": sports["wifi"],
+        **bottlenecks,
     }  # fmt: skip
     path, size = probes.write(record["probe"], out_dir, record["id"], events, text, meta)
     record |= {
@@ -365,6 +372,7 @@ def _finish(
         "events": len(events.time_us),
         "windows": count,
         "wifi_sport": sports["wifi"],
+        **bottlenecks,
         "steal": round(steal, 4),
         "emulated_s": round(float(stats["duration_s"]), 3),
         "lateness_us": stats["lateness_us"],
@@ -375,6 +383,35 @@ def _finish(
         "traffic": {k: v for k, v in traffic.items() if k != "event"},
     }
     return RunResult(path, not reasons, tuple(reasons), record)
+
+
+def _numbers(
+    scenario: Scenario, subflows: Mapping[str, Any], sports: Mapping[str, int] | None
+) -> dict[str, str]:
+    """Number of each path's subflow.
+
+    The kernel numbers subflows from the first; of two the second is the other interface's. Of
+    three only the source ports of their sockets tell.
+    """
+    if len(scenario.data_paths) < 3:
+        order = ["wifi", "lte"] if scenario.first == "wifi" else ["lte", "wifi"]
+        return {path: str(order.index(path) + 1) for path in scenario.data_paths}
+    by_sport = {about["sport"]: number for number, about in subflows.items()}
+    found: dict[str, str] = {}
+    for path in scenario.data_paths:
+        sport = (sports or {}).get(topology.ADDRESS[path])
+        if sport not in by_sport:
+            raise LabError(f"no subflow over {path} was recorded")
+        found[path] = by_sport[sport]
+    return found
+
+
+def _bottlenecks(scenario: Scenario, number: Mapping[str, str]) -> dict[str, str]:
+    """Which subflows share: the limiting stage of each, in the order of their numbers."""
+    if len(number) < 3:
+        return {}
+    paths = sorted(number, key=lambda path: int(number[path]))
+    return {"bottlenecks": ",".join(getattr(scenario.bottleneck, path) for path in paths)}
 
 
 def _emulator_t0_s(log: Path) -> float:

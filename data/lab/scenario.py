@@ -19,7 +19,9 @@ SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
 # background server over the named access link, bg_rival over whatever stages it names: it stands
 # for another host's connection.
 PATHS = ("wifi", "lte", "wifi_back", "lte_back", "bg_wifi", "bg_lte", "bg_wifi_back", "bg_lte_back",
-         "bg_rival", "bg_rival_back")  # fmt: skip
+         "bg_rival", "bg_rival_back", "wired", "wired_back", "bg_wired",
+         "bg_wired_back")  # fmt: skip
+PathName = Literal["wifi", "lte", "wired"]
 MIN_QUEUE_BYTES = 9000
 
 CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
@@ -111,7 +113,7 @@ class Background(Strict):
     these means.
     """
 
-    over: Literal["wifi", "lte", "rival"]
+    over: Literal["wifi", "lte", "wired", "rival"]
     rate_mbps: float | None = Field(default=None, gt=0)
     cc: Literal["reno", "cubic", "bbr"] = "reno"
     burst_bytes: int = Field(default=16384, gt=0)
@@ -134,10 +136,11 @@ class Bottleneck(Strict):
 
     wifi: str
     lte: str | None = None
+    wired: str | None = None
 
 
 class Scenario(Strict):
-    """One labelled MPTCP upload over two paths, or one of plain TCP over the path ``wifi``."""
+    """One labelled MPTCP upload over two or three paths, or one of plain TCP over ``wifi``."""
 
     transport: Literal["mptcp", "tcp"] = "mptcp"
     label: Literal["SB", "NSB"] | None = None
@@ -183,24 +186,36 @@ class Scenario(Strict):
 
     def _label_fits(self) -> None:
         if self.transport == "mptcp":
-            if self.label is None:
+            different = len(set(self.bottlenecks))
+            meant = {1: "SB", len(self.bottlenecks): "NSB"}.get(different)
+            if meant and self.label is None:
                 raise ValueError("label is missing: SB or NSB")
-            if (self.bottleneck.wifi == self.bottleneck.lte) != (self.label == "SB"):
-                raise ValueError("label SB needs one common bottleneck stage, NSB two")
+            if self.label != meant:
+                raise ValueError(
+                    "label SB needs one common bottleneck stage, NSB two (or three) different "
+                    "ones; where two of three paths share one there is no label"
+                )
         elif self.label is not None or self.first != "wifi" or self.cc == "lia":
             raise ValueError("transport tcp: one path, wifi, so no label, no other first, no lia")
 
     @property
-    def data_paths(self) -> tuple[Literal["wifi", "lte"], ...]:
+    def data_paths(self) -> tuple[PathName, ...]:
         """Names of the connection's paths."""
-        return ("wifi", "lte") if self.transport == "mptcp" else ("wifi",)
+        if self.transport == "tcp":
+            return ("wifi",)
+        return ("wifi", "lte", "wired") if "wired" in self.paths else ("wifi", "lte")
 
-    def base_rtt_ms(self, path: Literal["wifi", "lte"]) -> float:
+    @property
+    def bottlenecks(self) -> tuple[str, ...]:
+        """The stage meant to limit each of `data_paths`."""
+        return tuple(getattr(self.bottleneck, path) for path in self.data_paths)
+
+    def base_rtt_ms(self, path: PathName) -> float:
         """Base round-trip time of a path in ms: the stages' delays there and back."""
         names = self.paths[path] + self.paths[f"{path}_back"]
         return sum(self.stages[name].delay_ms for name in names)
 
-    def rate_mbps(self, path: Literal["wifi", "lte"]) -> float | None:
+    def rate_mbps(self, path: PathName) -> float | None:
         """Mean rate in Mbps of the path's bottleneck stage."""
         return self.stages[getattr(self.bottleneck, path)].mean_mbps
 

@@ -15,16 +15,23 @@ from data.lab.scenario import RateProcess, Scenario, Stage
 
 ROLES = "csb"
 PORT = 5000
-ADDRESS = {"wifi": "10.0.1.2", "lte": "10.0.2.2", "srv": "10.0.9.2", "bg": "10.0.8.2"}
+ADDRESS = {"wifi": "10.0.1.2", "lte": "10.0.2.2", "wired": "10.0.3.2",
+           "srv": "10.0.9.2", "bg": "10.0.8.2"}  # fmt: skip
 # The background server's second address tells the rival's packets from other background.
 RIVAL = "10.0.8.3"
 HOME = {"wifi": "c", "lte": "c", "srv": "s", "bg": "b"}
+# Only in labs whose scenario has the path.
+THIRD = {"wired": "c"}
 # From, to, and whose address tells the path apart at a device with several.
 ENDS = {
     "wifi": ("wifi", "srv", "src=10.0.1.2 dst=10.0.9.2"),
     "lte": ("lte", "srv", "src=10.0.2.2 dst=10.0.9.2"),
     "wifi_back": ("srv", "wifi", "dst=10.0.1.2"),
     "lte_back": ("srv", "lte", "dst=10.0.2.2"),
+    "wired": ("wired", "srv", "src=10.0.3.2 dst=10.0.9.2"),
+    "wired_back": ("srv", "wired", "dst=10.0.3.2"),
+    "bg_wired": ("wired", "bg", "dst=10.0.8.2"),
+    "bg_wired_back": ("bg", "wired", "src=10.0.8.2 dst=10.0.3.2"),
     "bg_wifi": ("wifi", "bg", "dst=10.0.8.2"),
     "bg_lte": ("lte", "bg", "dst=10.0.8.2"),
     "bg_wifi_back": ("bg", "wifi", "src=10.0.8.2 dst=10.0.1.2"),
@@ -91,10 +98,15 @@ def create(lab: Lab) -> None:
         )
 
 
-def address(lab: Lab) -> None:
-    """Give the emulator's devices addresses, routes and MPTCP's endpoint."""
+def _devices(scenario: Scenario) -> dict[str, str]:
+    return HOME | (THIRD if "wired" in scenario.paths else {})
+
+
+def address(lab: Lab, scenario: Scenario) -> None:
+    """Give the emulator's devices addresses, routes and MPTCP's endpoints."""
     client = ["link set lo up", "mptcp limits set subflow 4 add_addr_accepted 4"]
-    for table, device in enumerate(("wifi", "lte"), start=1):
+    interfaces = [device for device, home in _devices(scenario).items() if home == "c"]
+    for table, device in enumerate(interfaces, start=1):
         client += [
             f"addr add {ADDRESS[device]}/32 dev {device}",
             f"link set {device} up",
@@ -104,9 +116,8 @@ def address(lab: Lab) -> None:
     client += [
         f"route add default dev wifi src {ADDRESS['wifi']}",
         # The first subflow comes from the address the connection is bound to; the path manager
-        # adds the other one.
-        f"mptcp endpoint add {ADDRESS['wifi']} dev wifi subflow",
-        f"mptcp endpoint add {ADDRESS['lte']} dev lte subflow",
+        # adds the others.
+        *(f"mptcp endpoint add {ADDRESS[name]} dev {name} subflow" for name in interfaces),
     ]
     ip(client, lab.namespace("c"))
     for role, device in (("s", "srv"), ("b", "bg")):
@@ -185,7 +196,7 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
         As data/lab/README.md describes it; paths stand in the scenario's order.
     """
     lines = [f"netns {r} /run/netns/{lab.namespace(r)}" for r in ROLES]
-    lines += [f"tun {device} {home}" for device, home in HOME.items()]
+    lines += [f"tun {device} {home}" for device, home in _devices(scenario).items()]
     for number, (name, stage) in enumerate(scenario.stages.items()):
         stage_seed = (seed * 1009 + number + 1) % 2**31
         lines.append(_stage_line(name, stage, folder, scenario.duration_s, stage_seed))
@@ -199,7 +210,8 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
 def paths(scenario: Scenario) -> dict[str, tuple[str, ...]]:
     """Paths as the emulator numbers them: name to stages, in the order of its configuration."""
     named = dict(scenario.paths)
-    for access, back in (("wifi", "wifi_back"), ("lte", "lte_back"), ("rival", "wifi_back")):
+    backs = {"wifi": "wifi_back", "lte": "lte_back", "wired": "wired_back", "rival": "wifi_back"}
+    for access, back in backs.items():
         # ACKs of background flows come back as the data path's do unless the scenario says how.
         if f"bg_{access}" in named:
             named.setdefault(f"bg_{access}_back", named[back])

@@ -22,6 +22,9 @@ from typing import Any
 IPPROTO_MPTCP = 262
 SOL_MPTCP = 284
 MPTCP_INFO = 1
+MPTCP_SUBFLOW_ADDRS = 3
+ADDRS_BYTES = 256
+MOST_SUBFLOWS = 8
 CLONE_NEWNET = 0x40000000
 CHUNK = b"\0" * 65536
 BG_PORT = 5201
@@ -128,14 +131,32 @@ def extra_subflows(sock: socket.socket) -> int:
     return sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 8)[0]
 
 
+def source_ports(sock: socket.socket) -> dict[str, int]:
+    """Source port of each subflow by its source address, from MPTCP_SUBFLOW_ADDRS."""
+    # struct mptcp_subflow_data, then two struct sockaddr_storage for each subflow.
+    size = struct.calcsize("4I") + MOST_SUBFLOWS * ADDRS_BYTES
+    buffer = ctypes.create_string_buffer(struct.pack("4I", 16, 0, 0, ADDRS_BYTES), size)
+    length = ctypes.c_uint32(size)
+    where = (sock.fileno(), SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, buffer, ctypes.byref(length))
+    if ctypes.CDLL(None, use_errno=True).getsockopt(*where):
+        raise OSError(ctypes.get_errno(), "cannot ask for the subflows' addresses")
+    count = struct.unpack_from("4I", buffer.raw)[1]
+    found = {}
+    for i in range(min(count, MOST_SUBFLOWS)):
+        port, address = struct.unpack_from("!2xH4s", buffer.raw, 16 + i * ADDRS_BYTES)
+        found[socket.inet_ntoa(address)] = port
+    return found
+
+
 def drive(
     flows: list[Flow],
     sinks: list[socket.socket],
     until: float,
     joined_of: socket.socket | None = None,
+    extra: int = 1,
     per_second: list[list[int]] | None = None,
 ) -> dict[int, int]:
-    """Move bytes until `until`, or until `joined_of` (a socket) has its second subflow.
+    """Move bytes until `until`, or until `joined_of` (a socket) has `extra` further subflows.
 
     Parameters
     ----------
@@ -147,6 +168,8 @@ def drive(
         On CLOCK_MONOTONIC, in s.
     joined_of : socket, optional
         The MPTCP sender.
+    extra : int
+        Subflows beyond the first that it shall have.
     per_second : list of list of int, optional
         Filled in: for each sink the bytes of each second, the last of which ends at `until`.
 
@@ -169,7 +192,7 @@ def drive(
         armed[flow.sock.fileno()] = False
         by_fd[flow.sock.fileno()] = flow
     while (now := time.monotonic()) < until:
-        if joined_of is not None and extra_subflows(joined_of) >= 1:
+        if joined_of is not None and extra_subflows(joined_of) >= extra:
             break
         wake = until if joined_of is None else min(until, now + 0.02)
         for flow in flows:
@@ -242,10 +265,12 @@ def main() -> int:
     begun = time.monotonic()
     flows.append(Flow(sock, {}, begun))
     if protocol:
-        drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock)
-        if extra_subflows(sock) < 1:
-            raise TimeoutError("the second subflow did not join")
-    say(event="joined", after_s=round(time.monotonic() - begun, 4))
+        extra = mptcp["subflows"] - 1
+        drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock, extra=extra)
+        if (joined := extra_subflows(sock)) < extra:
+            raise TimeoutError(f"only {joined + 1} of {extra + 1} subflows joined")
+    sports = source_ports(sock) if protocol else {}
+    say(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
     until = begun + mptcp["duration_s"]
     series = {}
     if plan["per_second"]:
