@@ -78,6 +78,43 @@ class Conditions(Strict):
     """Members that every group has at least."""
 
 
+class Groups(Strict):
+    """A model of its own for each group of connections (section 2)."""
+
+    folds: int = Field(5, ge=2)
+    repeats: int = Field(2, ge=1)
+    """The comparison with the pooled model: every connection is left out once per repeat."""
+    inner_folds: int = Field(3, ge=2)
+    grid: int = Field(4, ge=1)
+    """Values of each hyperparameter of Table 4 that the choice is made from."""
+    min_connections: int = Field(15, ge=2)
+    min_windows: int = Field(50, ge=2)
+    """Per class; a group with fewer uses the pooled model."""
+    pooled_windows: int = Field(100_000, ge=100)
+    """The pooled model learns from whole connections of about so many windows at most."""
+
+
+class Drift(Strict):
+    """New logs against a model's training set (``cczoo evaluate sbd --drift``)."""
+
+    level: float = Field(0.05, gt=0, lt=1)
+    """Chance that logs of the training set's own conditions are called drifted."""
+    effect: float = Field(0.1, ge=0, le=1)
+    """Kolmogorov-Smirnov distance below which a difference doesn't matter, however sure."""
+    margin: float = Field(0.05, ge=0, le=1)
+    """Loss of accuracy that is borne: drift that is shown to cost less needs no retraining."""
+    permutations: int = Field(2000, ge=100)
+    least: int = Field(20, ge=10)
+    """Connections on either side without which nothing is said."""
+    sample: int = Field(400, ge=20)
+    """Connections of the training set kept with a model."""
+    windows: int = Field(2, ge=1)
+    """Of each connection, kept and looked at."""
+    newest: int = Field(1000, ge=20)
+    """New connections of a group that are looked at, drawn at random."""
+    trees: int = Field(100, ge=10)
+
+
 class Params(Strict):
     """Everything that ``cczoo train sbd`` reads."""
 
@@ -92,4 +129,6 @@ class Params(Strict):
     search: Search = Search()
     protocol: Protocol = Protocol()
     plus: Plus = Plus()
+    groups: Groups = Groups()
     conditions: Conditions = Conditions()
+    drift: Drift = Drift()
