@@ -4,6 +4,10 @@ The receiver filters the one-way queueing delay (eqs. 1-4; all segments being of
 term in the amount of data vanishes), looks up tanh((T_d - Q_d) / rho) in an integer table
 (eq. 5), moves the window by theta * k / w (eq. 6) and sends it in its ACKs. It takes over when
 the delay first reaches T_d or a segment is missing; before, the sender is in slow start.
+
+Nuwa replaces congestion avoidance alone (section IV.B) in a sender that is CUBIC (section VI.A):
+losses are the sender's to repair, which cuts its window as CUBIC does. So that w_old stays the
+window in use, the receiver cuts its own alike when it finds a segment missing.
 """
 
 from __future__ import annotations
@@ -13,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from data.netsim.cc.reno import slow_start
+from data.netsim.cc.reno import past_slow_start
 from data.netsim.jit import kernel
+from data.netsim.rings import UNLIMITED
 from data.netsim.state import FAR, LOSS
 
 SUMMARY = "Nuwa: the receiver sets the window from one-way queueing delay (nuwa.txt section IV)"
-OWN_WINDOW = True
 FIELDS = {
     "nw_min": "i8", "nw_delay": "f8", "nw_p": "f8", "nw_noise": "f8", "nw_w": "f8",
-    "nw_on": "i8", "nw_count": "i8", "nw_since": "i8", "nw_rate": "f8",
+    "nw_on": "i8", "nw_gap": "i8", "nw_count": "i8", "nw_since": "i8", "nw_rate": "f8",
 }  # fmt: skip
 
 _STEP = 1024
@@ -34,6 +38,8 @@ TANH = np.array(
 """tanh in units of 2**-12 over [-4, 4]."""
 _PROCESS_NOISE = 1.0
 """Variance the queueing delay gains per segment (ms**2)."""
+_BETA = 717.0 / 1024.0
+"""What CUBIC leaves of a window on loss."""
 
 
 @kernel
@@ -71,23 +77,33 @@ def receive(s: Any, sent: int, now: int) -> None:
         s.nw_count = 0
         s.nw_since = now
     target = s.target_delay / 1e6
+    missing = s.order > s.rcv_nxt
     if s.nw_on == 0:
-        if s.nw_delay < target and s.lost == 0:
+        if s.nw_delay < target and not missing:
             return
         s.nw_on = 1
         s.nw_w = max(2.0, s.nw_rate)
+    elif missing and s.nw_gap == 0:
+        s.nw_w = max(2.0, s.nw_w * _BETA)
+    s.nw_gap = 1 if missing else 0
     step = theta((target - s.nw_delay) / target) * s.agent_k / s.nw_w
-    if step < 0.0 or s.nw_w < 2.0 * s.nw_rate + 10.0:
-        # A window that isn't used says nothing about the network: don't let it run away.
+    # A window that isn't used says nothing about the network: don't let it run away.
+    if step < 0.0 or (not missing and s.nw_w < 2.0 * s.nw_rate + 10.0):
         s.nw_w = max(2.0, s.nw_w + step)
     s.rx_window = int(s.nw_w)
 
 
 @kernel
-def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
+def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
+    """Losses are answered as by CUBIC."""
+    return max(int(s.cwnd * _BETA), 2)
+
+
+@kernel
+def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Take the receiver's window; slow start until there is one, and after a timeout."""
-    if s.nw_on != 0 and not (s.ca_state == LOSS and s.cwnd < s.ssthresh):
+    # ACKs that left before the receiver took over carry no window of its own.
+    if s.rx_window < UNLIMITED and not (s.ca_state == LOSS and s.cwnd < s.ssthresh):
         s.cwnd = s.rx_window
     elif s.cwnd < s.ssthresh:
-        slow_start(s, acked)
-    return True
+        past_slow_start(s, acked)
