@@ -30,7 +30,7 @@ class Network:
     controller : str, optional
         Congestion control of the flows that don't name one.
     seed : int, optional
-        Of all random streams and start times.
+        Of all random streams and start times, and of generated traces that name none.
     log : bool, optional
         Keep the events of every ACK (`log_rows`).
 
@@ -110,8 +110,8 @@ class Network:
     def _build(self, controller: str, seed: int, log: bool) -> None:
         scenario = self.scenario
         link = np.zeros(len(scenario.links), st.LINK)
-        for record, (name, spec) in zip(link, scenario.links.items(), strict=True):
-            self._fill_link(record, spec, f"links.{name}")
+        for record, spec in zip(link, scenario.links.values(), strict=True):
+            self._fill_link(record, spec, seed)
         flows = [(flow, i) for flow in scenario.flows for i in range(flow.count)]
         conn = np.zeros(len(flows), st.CONNECTION)
         sub = np.zeros(sum(len(f.paths) for f, _ in flows), st.subflow_type(fields()))
@@ -187,14 +187,14 @@ class Network:
             self.state.heap[sequence] = (t, sequence, kind, index)
         g[0]["heap_n"] = g[0]["seq"] = len(self.events)
 
-    def _fill_link(self, record: Any, spec: Link, where: str) -> None:
+    def _fill_link(self, record: Any, spec: Link, seed: int) -> None:
         series: traces.Series | None = None
         if spec.steps is not None:
             series = traces.steps(spec.steps, spec.period_s)
         elif spec.trace is not None:
             series = traces.read(Path(spec.trace))
         elif spec.generate is not None:
-            series = traces.generate(**spec.generate)
+            series = traces.generate(**{"seed": seed, **spec.generate})
         elif spec.rate_mbps is not None:
             record["rate"] = round(spec.rate_mbps * 1e6)
         if series is not None:

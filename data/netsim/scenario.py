@@ -38,7 +38,8 @@ class Link(Strict):
     """One direction of a link. Without a rate it only delays; without a limit it never drops.
 
     ``steps`` are (time s, Mbps) pairs; ``trace`` a mahimahi or time-Mbps file; ``delay_steps``
-    (time s, ms) pairs. A series begins again after ``period_s`` (a trace at its end).
+    (time s, ms) pairs. A series begins again after ``period_s`` (a trace at its end). ``generate``
+    has the arguments of `data.netsim.traces.generate`; without its seed each run has its own trace.
     """
 
     rate_mbps: float | None = Field(default=None, gt=0)
