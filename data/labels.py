@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from data.errors import UserError
 from data.schema import CONNECTIONS, LABELS
 
 LABELS_FILE = "labels.csv"
+BOTTLENECKS = "bottlenecks"
+"""Column that names each subflow's bottleneck, in the order of their numbers: ``a,a,b``."""
 SUFFIXES = (".gz", ".zst", ".csv", ".klog", ".txt", ".log", ".json")
 FIXED = set(CONNECTIONS.names)
 KNOWN = ("label", "dataset", "kernel", "cc")
@@ -251,3 +255,38 @@ def match_labels(sources: list[tuple[str, Path]], given: Path | None, found: lis
         result.unmatched += len(labels.rows) - len({row for row in matches if row is not None})
         result.files.append(str(path))
     return result
+
+
+def pair_label(row: Mapping[str, Any], pair: tuple[int, int]) -> str | None:
+    """Whether two subflows of a connection share a bottleneck, as its labels say.
+
+    Parameters
+    ----------
+    row : mapping
+        The connection's row: ``bottlenecks``, where it has any, names the bottleneck of each of
+        ``subflows`` in the order of their numbers; otherwise ``label`` holds for all pairs.
+    pair : (int, int)
+        Numbers of two subflows.
+
+    Returns
+    -------
+    str or None
+        SB, NSB, or None where nothing is known.
+
+    Raises
+    ------
+    UserError
+        When there are more or fewer names than subflows.
+    """
+    if not row.get(BOTTLENECKS):
+        label: str | None = row["label"]
+        return label
+    names = [name.strip() for name in row[BOTTLENECKS].split(",")]
+    numbers = sorted(about["subflow"] for about in row["subflows"])
+    if len(names) != len(numbers):
+        raise UserError(
+            f"{row['source']}: bottlenecks {row[BOTTLENECKS]!r} has {len(names)} names for "
+            f"{len(numbers)} subflows: name one for each, in the order of their numbers"
+        )
+    of = dict(zip(numbers, names, strict=True))
+    return LABELS[0] if of[pair[0]] == of[pair[1]] else LABELS[1]

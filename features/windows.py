@@ -65,6 +65,17 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Span:
+    """When a window is and how it is sampled; ``first_us`` is its pair's first window's start."""
+
+    index: int
+    start_us: int
+    end_us: int
+    step_us: float
+    first_us: int
+
+
+@dataclass(frozen=True)
 class Window:
     """One sample: a stretch of one connection, WiFi subflow first everywhere.
 
@@ -171,14 +182,14 @@ def windows(
     if pair is None:
         return [], "fewer than two subflows"
     first, second = (trace(events[subflow], params) for subflow in pair)
-    reason = _unusable((first, second))
+    reason = unusable((first, second))
     if reason:
         return [], reason
-    entries = [_first_congestion_us(t) for t in (first, second)]
+    entries = [first_congestion_us(t) for t in (first, second)]
     if any(entry is None for entry in entries):
         return [], "never congested on both subflows"
     start_us = max(entry for entry in entries if entry is not None)
-    smallest = [_min_before(t.rtt, start_us) for t in (first, second)]
+    smallest = [min_before(t.rtt, start_us) for t in (first, second)]
     if any(rtt is None for rtt in smallest):
         return [], "no RTT before congestion"
     wifi = wifi_subflow(row)
@@ -198,39 +209,59 @@ def _cut(
     found: list[Window] = []
     index = 0
     while True:
-        smallest = [_min_before(t.rtt, start_us) or 1.0 for t in traces]
+        smallest = [min_before(t.rtt, start_us) or 1.0 for t in traces]
         length_us = max(params.window_factor * max(smallest), params.min_window_us)
         end_us = start_us + math.ceil(length_us)
         if end_us > last_us:
             break
         grid_us = max(min(smallest), length_us / params.max_points)
-        points = math.ceil((end_us - start_us) / grid_us)
-        inside = tuple(_inside(t, start_us, end_us) for t in traces)
-        if min(t.rtt.time_us.size for t in inside) >= params.min_samples:
-            grid = (start_us, grid_us, points)
-            back = min(params.history_windows * points, int((start_us - first_us) / grid_us))
-            long_grid = (start_us - back * grid_us, grid_us, back + points)
-            rtt_us = _on_grid([t.rtt for t in traces], end_us, long_grid)
-            found.append(
-                Window(
-                    index=index,
-                    start_us=start_us,
-                    end_us=end_us,
-                    step_us=grid_us,
-                    min_rtt_us=(smallest[0], smallest[1]),
-                    rtt_us=rtt_us[:, back:],
-                    congested=np.stack(
-                        [step(t.congested.time_us, t.congested.value, *grid) for t in inside]
-                    ),
-                    throughput_bps=_on_grid([t.throughput for t in traces], end_us, grid),
-                    history_rtt_us=rtt_us,
-                    traces=(inside[0], inside[1]),
-                )
-            )
+        span = Span(index, start_us, end_us, grid_us, first_us)
+        window = between(traces, (smallest[0], smallest[1]), span, params)
+        if window is not None:
+            found.append(window)
         start_us, index = end_us, index + 1
     if found:
         return found, None
     return [], "too short for one window" if index == 0 else "a subflow idle in every window"
+
+
+def between(
+    traces: tuple[Trace, Trace], min_rtt_us: tuple[float, float], span: Span, params: SbdParams
+) -> Window | None:
+    """One window of two subflows; None where one of them was idle in it.
+
+    Parameters
+    ----------
+    traces : (Trace, Trace)
+        Of the whole connection, WiFi's first.
+    min_rtt_us : (float, float)
+        Their smallest RTTs before the window.
+    span : Span
+        When it is, and its grid.
+    params : SbdParams
+        ``min_samples`` and ``history_windows`` count.
+    """
+    start_us, end_us, step_us = span.start_us, span.end_us, span.step_us
+    points = math.ceil((end_us - start_us) / step_us)
+    inside = tuple(_inside(t, start_us, end_us) for t in traces)
+    if min(t.rtt.time_us.size for t in inside) < params.min_samples:
+        return None
+    grid = (start_us, step_us, points)
+    back = min(params.history_windows * points, int((start_us - span.first_us) / step_us))
+    long_grid = (start_us - back * step_us, step_us, back + points)
+    rtt_us = _on_grid([t.rtt for t in traces], end_us, long_grid)
+    return Window(
+        index=span.index,
+        start_us=start_us,
+        end_us=end_us,
+        step_us=step_us,
+        min_rtt_us=min_rtt_us,
+        rtt_us=rtt_us[:, back:],
+        congested=np.stack([step(t.congested.time_us, t.congested.value, *grid) for t in inside]),
+        throughput_bps=_on_grid([t.throughput for t in traces], end_us, grid),
+        history_rtt_us=rtt_us,
+        traces=(inside[0], inside[1]),
+    )
 
 
 def _on_grid(series: Sequence[Series], end_us: int, grid: tuple[float, float, int]) -> Float:
@@ -250,7 +281,8 @@ def _inside(whole: Trace, start_us: int, end_us: int) -> Trace:
     )
 
 
-def _unusable(traces: Sequence[Trace]) -> str | None:
+def unusable(traces: Sequence[Trace]) -> str | None:
+    """Why these subflows can't be compared; None where they can."""
     if any(t.rtt.time_us.size == 0 for t in traces):
         return "no RTT on both subflows"
     if any(t.throughput.time_us.size == 0 for t in traces):
@@ -260,12 +292,14 @@ def _unusable(traces: Sequence[Trace]) -> str | None:
     return None
 
 
-def _first_congestion_us(t: Trace) -> int | None:
+def first_congestion_us(t: Trace) -> int | None:
+    """When Recovery or Loss is entered for the first time; None if never."""
     times = t.congested.time_us[t.congested.value > 0]
     return int(times[0]) if times.size else None
 
 
-def _min_before(rtt: Series, time_us: int) -> float | None:
+def min_before(rtt: Series, time_us: int) -> float | None:
+    """Smallest RTT up to a time; None where there is none yet."""
     before = rtt.value[: np.searchsorted(rtt.time_us, time_us, side="right")]
     return float(before.min()) if before.size else None
 

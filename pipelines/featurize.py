@@ -23,8 +23,8 @@ example: cczoo features sbd --events data/interim --out data/processed/sbd.parqu
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
 window, for neural models: docs/neural.md)
-columns: source, connection, window, label, start_us, end_us, rtt_kind, the features, then the
-connection's attributes"""
+columns: source, connection, window, label, start_us, end_us, rtt_kind, subflow_a, subflow_b, the
+features, then the connection's attributes; three and more subflows: a row for each pair"""
 
 KEPT_ATTRIBUTES = ("dataset", "kernel", "cc")
 """Fixed columns of ``connections.parquet`` that go before the labels file's own."""
@@ -92,7 +92,7 @@ def featurize(
     Returns
     -------
     table : polars.DataFrame
-        One row per window, sorted by source, connection and window.
+        One row per window and pair of subflows, sorted by source, connection, window and pair.
     counts : dict
         ``windows``, ``connections``, ``connections_without_window`` {count, reasons}.
     """
@@ -131,7 +131,7 @@ def featurize(
     table = (
         pl.concat([fixed, features], how="horizontal")
         .join(own, on="connection", how="left", maintain_order="left")
-        .sort("source", "connection", "window")
+        .sort("source", "connection", "window", "subflow_a", "subflow_b")
     )
     without = {"count": sum(reasons.values()), "reasons": dict(sorted(reasons.items()))}
     return table, {
@@ -149,6 +149,8 @@ _FIXED: dict[str, Any] = {
     "start_us": int,
     "end_us": int,
     "rtt_kind": str,
+    "subflow_a": int,
+    "subflow_b": int,
 }
 
 Result = tuple[list[tuple[Any, ...]], Any, list[str]]
@@ -180,19 +182,20 @@ def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd")
     """
     import numpy as np
 
+    from data.labels import pair_label
     from features import sbd
-    from features.windows import windows
+    from features.pairs import pair_windows
 
     heads: list[tuple[Any, ...]] = []
     found = []
     reasons = []
     for row, events in batch:
-        own, reason = windows(row, events, params)
+        own, reason = pair_windows(row, events, params)
         if reason:
             reasons.append(reason)
-        for window in own:
-            span = (window.start_us, window.end_us, window.rtt_kind)
-            heads.append((row["source"], row["connection"], window.index, row["label"], *span))
+        for pair, window in own:
+            key = (row["source"], row["connection"], window.index, pair_label(row, pair))
+            heads.append((*key, window.start_us, window.end_us, window.rtt_kind, *pair))
             found.append(window)
     values = np.concatenate([sbd.compute(family, found) for family in sbd.TABLES[what]], axis=1)
     return heads, values, reasons

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from data.errors import UserError
 
-KEY = ("source", "connection", "window", "label", "start_us", "end_us", "rtt_kind")
+KEY = ("source", "connection", "window", "label", "start_us", "end_us", "rtt_kind",
+       "subflow_a", "subflow_b")  # fmt: skip
 """Columns that a row has whatever the family of features; attributes are all further strings."""
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,8 @@ class Windows:
     frame : polars.DataFrame
         All columns, N rows.
     group : ndarray of int64, shape (N,)
-        Number of the connection, ascending.
+        Number of the connection, ascending; of each of its pairs where it has more than two
+        subflows.
     y : ndarray of int64, shape (N,)
         1 for SB, 0 for NSB, -1 where the label is missing.
     """
@@ -103,7 +105,8 @@ def windows(frame: pl.DataFrame) -> Windows:
     UserError
         When a label is neither SB nor NSB.
     """
-    keys = [name for name in ("source", "connection") if name in frame.columns]
+    known = ("source", "connection", "subflow_a", "subflow_b")
+    keys = [name for name in known if name in frame.columns]
     frame = frame.sort([*keys, "window"], maintain_order=True)
     group = frame.select(pl.struct(keys).rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
     y = np.full(frame.height, -1, dtype=np.int64)

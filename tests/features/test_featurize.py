@@ -45,9 +45,10 @@ def test_one_row_per_window_and_reasons_for_the_rest(events_dir, tmp_path, capsy
     assert _run(events_dir, out, "--json", "--jobs", "1") == 0
     report = json.loads(capsys.readouterr().out)
     table = pl.read_parquet(out)
-    assert table.columns[:7] == [*featurize._FIXED]
-    assert table.columns[7 : 7 + len(NAMES)] == NAMES
-    assert table.columns[7 + len(NAMES) :] == ["dataset", "kernel", "cc", "site"]
+    assert table.columns[:9] == [*featurize._FIXED]
+    assert table.columns[9 : 9 + len(NAMES)] == NAMES
+    assert table.columns[9 + len(NAMES) :] == ["dataset", "kernel", "cc", "site"]
+    assert set(zip(table["subflow_a"], table["subflow_b"], strict=True)) == {(1, 2)}
     assert report["windows"] == table.height > 20
     assert report["connections"] == 21
     without = report["connections_without_window"]

@@ -70,15 +70,16 @@ def run(
     judges = {name: judge_of(name) for name in names}
     shares = {name: np.full((len(table), 2), np.nan) for name in names}
     spans = table.frame.select(pl.col("start_us", "end_us").cast(pl.Int64)).to_numpy()
-    rows: dict[str, list[int]] = {}
-    for i, name in enumerate(table.frame["connection"].cast(pl.String).to_list()):
-        rows.setdefault(name, []).append(i)
+    pairs = [name for name in ("subflow_a", "subflow_b") if name in table.frame.columns]
+    rows: dict[str, dict[tuple[int, ...], list[int]]] = {}
+    for i, (name, *both) in enumerate(table.frame.select("connection", *pairs).iter_rows()):
+        rows.setdefault(str(name), {}).setdefault((*both,), []).append(i)
     found = iter_connections(events, set(rows))
     for row, series in progress(found, "rule-based schemes", len(rows)):
-        two = pair(series)
-        if two is None:
-            continue
-        index = rows[row["connection"]]
-        for name, judge in judges.items():
-            shares[name][index] = judge(two, spans[index])
+        for of, index in rows[row["connection"]].items():
+            two = pair({k: v for k, v in series.items() if k in of} if of else series)
+            if two is None:
+                continue
+            for name, judge in judges.items():
+                shares[name][index] = judge(two, spans[index])
     return shares
