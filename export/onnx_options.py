@@ -59,7 +59,7 @@ def with_batch(content: bytes, batch: str | int, where: str) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def in_int8(content: bytes, source: Source) -> bytes:
+def in_int8(content: bytes, name: str, kind: str) -> bytes:
     """Weights as 8-bit integers, activations quantised as they come (dynamic quantisation).
 
     Raises
@@ -69,10 +69,10 @@ def in_int8(content: bytes, source: Source) -> bytes:
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    model = parsed(content, source.name)
+    model = parsed(content, name)
     if not {node.op_type for node in model.graph.node} & QUANTISED:
         raise UserError(
-            f"--set int8=true: {source.name}, a {source.kind}, has no matrices to quantise, only "
+            f"--set int8=true: {name}, a {kind}, has no matrices to quantise, only "
             f"networks with {', '.join(sorted(QUANTISED))} have: leave it out"
         )
     with tempfile.TemporaryDirectory(prefix="cczoo-int8-") as work:
@@ -84,7 +84,7 @@ def in_int8(content: bytes, source: Source) -> bytes:
             quantize_dynamic(model, path, weight_type=QuantType.QInt8, reduce_range=True)
         finally:
             logging.disable(logging.NOTSET)
-        made = parsed(path.read_bytes(), source.name)
+        made = parsed(path.read_bytes(), name)
     return bytes(made.SerializeToString(deterministic=True))
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from data.strict import Strict
 from export.params import Options, VerifyParams
 from features.params import SbdParams
+from models.sbd.neural.params import Neural
 from models.sbd.params import Params as SbdModels
 from pipelines.gates import GATES, gate
 
@@ -24,6 +25,7 @@ class ModelsParams(Strict):
     """Settings of the models layer."""
 
     sbd: SbdModels = SbdModels()
+    neural: Neural = Neural()
 
 
 class ExportParams(Strict):

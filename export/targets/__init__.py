@@ -5,6 +5,7 @@ A target is a module with
 - ``SUMMARY``: one line for ``cczoo export --list``;
 - ``TAKES``: kinds of forms it can carry (``"float"``: models that exist as ONNX);
 - ``emit(source, options) -> {file name: text or bytes}``;
+- optionally ``WIDEST``: so many features at most;
 - optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
 - ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
@@ -67,7 +68,16 @@ def fitting(source: Source) -> list[str]:
     has = {"float"} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
-    return [name for name in TARGETS if has & target(name).TAKES]
+    return carrying(has, len(source.features))
+
+
+def carrying(kinds: set[str], features: int) -> list[str]:
+    """Names of the targets that take one of these kinds of so many features."""
+    return [
+        name
+        for name in TARGETS
+        if kinds & target(name).TAKES and features <= getattr(target(name), "WIDEST", features)
+    ]
 
 
 def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:

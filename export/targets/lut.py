@@ -31,6 +31,8 @@ from export.vectors import Vectors, make_vectors
 SUMMARY = "fixed-point table: a function (nuwa-tanh), or a policy over a grid (--set cells)"
 TEMPLATES = {"lut": "c_lut.j2", "grid": "c_grid.j2"}
 TAKES = frozenset(FORMS.keys() - STATEFUL | {"float"})
+WIDEST = 128
+"""Features of a policy, at most: of more than that, most would get no edge at all."""
 SUFFIX = "-lut"
 FRESH_SEED = 1
 """Not the one that tables are filled with."""

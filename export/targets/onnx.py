@@ -26,7 +26,7 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
     """``<identifier>.onnx``, as training converted it but for the options."""
     content = source.onnx
     if options.int8:
-        content = in_int8(content, source)
+        content = in_int8(content, source.name, source.kind)
     if options.batch is not None:
         content = with_batch(content, options.batch, f"{source.identifier}.onnx")
     return {f"{source.identifier}.onnx": content}

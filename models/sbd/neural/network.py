@@ -88,31 +88,32 @@ def _cut(value: Tensor) -> Tensor:
 class Block(nn.Module):
     """A dilated convolution with a residual connection."""
 
-    def __init__(self, width: int, dilation: int, dropout: float) -> None:
+    def __init__(self, width: int, dilation: int) -> None:
         super().__init__()
         self.convolution = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation)
         self.norm = nn.GroupNorm(4, width)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, width, points] to the same."""
-        return x + self.dropout(functional.relu(self.norm(self.convolution(x))))
+        changed: Tensor = functional.relu(self.norm(self.convolution(x)))
+        return x + changed
 
 
 class Encoder(nn.Module):
     """Halves the resolution, then looks further and further around."""
 
-    def __init__(self, channels: int, width: int, dilations: Sequence[int], dropout: float) -> None:
+    def __init__(self, channels: int, width: int, dilations: Sequence[int]) -> None:
         super().__init__()
         self.stem = nn.Conv1d(channels, width, 5, stride=2, padding=2)
-        self.blocks = nn.ModuleList(Block(width, d, dropout) for d in dilations)
+        self.blocks = nn.ModuleList(Block(width, d) for d in dilations)
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, channels, points] to [N, width, points / 2]."""
         x = functional.relu(self.stem(x))
         for block in self.blocks:
             x = block(x)
-        return x
+        encoded: Tensor = x
+        return encoded
 
 
 class Comparison(nn.Module):
@@ -160,13 +161,14 @@ class PairNetwork(nn.Module):
     hidden : int
         Of the head.
     dropout : float
+        Before the head.
     long : bool
         Look also at the windows before.
     """
 
     def __init__(
         self,
-        width: int = 24,
+        width: int = 16,
         dilations: Sequence[int] = (1, 2, 4, 8),
         hidden: int = 32,
         dropout: float = 0.1,
@@ -175,8 +177,8 @@ class PairNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.channels = Channels()
-        self.window = Encoder(Channels.WINDOW, width, dilations, dropout)
-        self.long = Encoder(Channels.LONG, width, dilations[:3], dropout) if long else None
+        self.window = Encoder(Channels.WINDOW, width, dilations)
+        self.long = Encoder(Channels.LONG, width, dilations[:3]) if long else None
         self.compare = Comparison()
         found = width * Comparison.PER_CHANNEL * (2 if long else 1)
         self.head = nn.Sequential(

@@ -1,0 +1,110 @@
+"""The neural classifier: its learning curve, and its place beside the classifiers on features."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.reporting.figures import COLOURS, style, svg
+from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.markup import Column, Html, paragraph, table
+
+RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-gb")
+"""The best of the 18 features and of the 44, by one protocol or another."""
+COMMAND = "python benchmarks/run.py neural"
+
+
+def write_curve(out: Path, curve: Sequence[Mapping[str, Any]], best: int) -> None:
+    """Write ``curve.svg``, and ``curve.csv`` for ``dvc plots``.
+
+    Parameters
+    ----------
+    out : Path
+        Directory.
+    curve : sequence of mapping
+        Fields of `models.sbd.neural.training.Epoch`.
+    best : int
+        The epoch that was kept.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    names = list(curve[0])
+    lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in curve)]
+    (out / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (out / "curve.svg").write_text(_drawn(curve, best, standalone=True), encoding="utf-8")
+
+
+def learning_curve(inputs: Inputs) -> Html:
+    """The curve of the network that is kept."""
+    path = inputs.root / "reports" / "neural" / "curve.json"
+    try:
+        curve = json.loads(path.read_text(encoding="utf-8"))
+        best = min(range(len(curve)), key=lambda i: float(curve[i]["validation_loss"]))
+    except (OSError, ValueError, KeyError):
+        raise MissingInput(path, "make repro") from None
+    return Html(_drawn(curve, best, standalone=False))
+
+
+def comparison(inputs: Inputs) -> str:
+    """Differences of accuracy, paired, per protocol and rival."""
+    path = inputs.root / "benchmarks" / "results" / "neural.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["protocols"]
+    except (OSError, ValueError, KeyError):
+        raise MissingInput(path, COMMAND) from None
+    columns = [
+        Column("protocol", number=False),
+        Column("neural"),
+        Column("beside", number=False),
+        Column("its accuracy"),
+        Column("neural less it"),
+        Column("by connection"),
+    ]
+    rows = rows_of(found)
+    note = paragraph(
+        "Accuracy per window on connections (and in the last rows conditions) that training "
+        f"didn't see, 95 % intervals over connections, paired. Made by {COMMAND}."
+    )
+    return table(columns, rows, "Raw series against features") + note
+
+
+def rows_of(protocols: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Rows of the comparison: protocol, ours, rival, its accuracy, difference, by connection."""
+    return [
+        [
+            row["protocol"],
+            _said(row["window"]),
+            name,
+            _said(row["against"][name]["window"]),
+            _said(row["against"][name]["window_difference"], sign=True),
+            _said(row["against"][name]["connection_difference"], sign=True),
+        ]
+        for row in protocols
+        for name in RIVALS
+        if name in row["against"]
+    ]
+
+
+def _said(value: Mapping[str, float | None], *, sign: bool = False) -> str:
+    """``0.957 [0.951, 0.962]``; with a sign for differences."""
+    if value["mean"] is None or value["low"] is None or value["high"] is None:
+        return "–"
+    form = "{:+.3f} [{:+.3f}, {:+.3f}]" if sign else "{:.3f} [{:.3f}, {:.3f}]"
+    return form.format(value["mean"], value["low"], value["high"])
+
+
+def _drawn(curve: Sequence[Mapping[str, Any]], best: int, *, standalone: bool) -> str:
+    with style():
+        from matplotlib import pyplot
+
+        figure, axes = pyplot.subplots(figsize=(5.2, 2.6))
+        epochs = [int(row["epoch"]) + 1 for row in curve]
+        axes.plot(epochs, [row["loss"] for row in curve], color=COLOURS[0], label="training")
+        checked = [row["validation_loss"] for row in curve]
+        axes.plot(epochs, checked, color=COLOURS[1], label="validation connections")
+        axes.plot(epochs[best], checked[best], "o", color=COLOURS[1], label="kept")
+        axes.set(xlabel="epoch", ylabel="cross-entropy (nats)", yscale="log")
+        axes.legend()
+        title = "Learning curve of smartsbd-neural"
+        return svg(figure, "neural-curve", title, standalone=standalone)

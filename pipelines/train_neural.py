@@ -1,0 +1,216 @@
+"""``cczoo train sbd --model neural``: the classifier on raw series, step by step."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from features.sbd import features_of
+from models.sbd import protocol
+from models.sbd.neural import comparison, outofsample
+from models.sbd.neural.params import Neural
+from models.sbd.params import Params
+from models.sbd.table import Windows, read, windows
+from pipelines.output import print_json, progress
+from pipelines.train_steps import Job
+
+if TYPE_CHECKING:
+    from models.sbd.neural.training import Epoch
+
+FAMILY = "smartsbd-series"
+SERIES = Path("data/processed/series.parquet")
+OUT = Path("reports/neural")
+OTHERS = Path("reports/sbd/predictions.parquet")
+KEPT = Path("benchmarks/results/neural.json")
+
+
+@dataclass
+class NeuralJob:
+    """Where a training of the neural classifier reads and writes."""
+
+    features: Path
+    out: Path
+    sbd: Params
+    neural: Neural
+    others: Path = OTHERS
+    kept: Path = KEPT
+    zoo: Path | None = None
+
+    @property
+    def plain(self) -> Job:
+        """The same for functions of the other trainings."""
+        return Job(features=self.features, out=self.out, params=self.sbd, zoo=self.zoo)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the series' columns."""
+        return [feature.name for feature in features_of(FAMILY)]
+
+    @cached_property
+    def table(self) -> Windows:
+        """Labelled rows with finite series."""
+        whole = windows(read(self.features))
+        if self.columns[0] not in whole.frame.columns:
+            raise UserError(
+                f"{self.features}: no series in it: make the table with `cczoo features series "
+                f"--events DIR --out {SERIES}`"
+            )
+        usable = whole.take((whole.y >= 0) & whole.finite(self.columns))
+        if np.unique(usable.y).size < 2:
+            raise UserError(f"{self.features}: both SB and NSB windows are needed to train")
+        return usable
+
+    def rows(self, table: Windows) -> NDArray[np.float32]:
+        """Their series, float32 [N, d]."""
+        return table.matrix(self.columns).astype(np.float32)
+
+
+def run(args: argparse.Namespace, default_features: Path) -> int:
+    """Run the steps asked for: all but the search unless one is named."""
+    from models.sbd import parallel
+    from pipelines import params as settings
+    from pipelines import train_neural_fit
+
+    for given, flag in ((args.events, "--events"), (args.budget, "--budget")):
+        if given:
+            raise UserError(f"{flag} doesn't go with --model neural: leave it out")
+    found = settings.load(args.params).models
+    job = NeuralJob(
+        features=SERIES if args.features == default_features else args.features,
+        out=args.out or OUT,
+        sbd=found.sbd,
+        neural=found.neural,
+        zoo=args.zoo,
+    )
+    if args.seed is not None:
+        job.neural = job.neural.model_copy(update={"seed": args.seed})
+    steps = {"search": search, "protocol": measure, "fit": train_neural_fit.fit}
+    summary: dict[str, Any] = {}
+    try:
+        for step in [args.step] if args.step else ["protocol", "fit"]:
+            summary[step] = steps[step](job)
+    finally:
+        parallel.stop()
+    if args.json:
+        print_json(summary)
+    else:
+        _print(summary)
+    return 0
+
+
+def search(job: NeuralJob) -> dict[str, Any]:
+    """Try the variants on validation connections and families; writes ``choice.json``."""
+    tasks = outofsample.selection_tasks(job.table, job.sbd, job.neural)
+    answers = _run(job, tasks)
+    choice = outofsample.chosen(job.table, answers)
+    job.plain.write("choice.json", choice)
+    return choice
+
+
+def measure(job: NeuralJob) -> dict[str, Any]:
+    """Every split of the protocol, beside the other models; ``neural.json``, ``answers.parquet``.
+
+    Raises
+    ------
+    UserError
+        When there is no split, or the other models' predictions are of another table.
+    """
+    todo = protocol.splits(job.table, job.sbd.protocol, job.sbd.seed)
+    todo = [s for s in todo if not s.name.isdigit() or int(s.name) < job.neural.splits]
+    if not todo:
+        raise UserError(f"{job.features}: no row of the protocol's data sets: nothing to test on")
+    answers = _run(job, outofsample.protocol_tasks(todo, job.neural, "chosen"))
+    part = job.out / f".answers.{os.getpid()}"
+    answers.write_parquet(part)
+    part.replace(job.out / "answers.parquet")
+    others = pl.read_parquet(job.others) if job.others.is_file() else answers.clear()
+    try:
+        rows = comparison.compare(job.table, answers, others, job.sbd)
+    except ValueError as error:
+        raise UserError(
+            f"{job.others}: {error}: make both tables from the same events, then train again"
+        ) from None
+    choice = job.out / "choice.json"
+    result = {
+        "settings": job.neural.model_dump(mode="json"),
+        "windows": len(job.table),
+        "connections": int(np.unique(job.table.group).size),
+        "choice": job.plain.read("choice.json") if choice.is_file() else None,
+        "protocols": rows,
+    }
+    job.plain.write("neural.json", result)
+    return result
+
+
+def told(epochs: int) -> Callable[[Epoch], None]:
+    """What moves the progress bar after each epoch, and says more where there is no terminal."""
+    bar = iter(progress(range(epochs), "epochs", epochs))
+    next(bar)
+
+    def tell(epoch: Epoch) -> None:
+        next(bar, None)
+        if not sys.stderr.isatty():
+            print(
+                f"epoch {epoch.epoch + 1}/{epochs}: loss {epoch.loss:.4f}, validation "
+                f"{epoch.validation_loss:.4f} ({epoch.validation_accuracy:.4f} right)",
+                file=sys.stderr,
+            )
+
+    return tell
+
+
+def read_kept(path: Path) -> Mapping[str, Any] | None:
+    """Results of :func:`measure` that the repository keeps, None where there are none."""
+    if not path.is_file():
+        return None
+    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:
+    rows = job.rows(job.table)
+    workers = job.sbd.workers
+
+    def tell(items: Any, what: str, total: int) -> Any:
+        return progress(items, what, total)
+
+    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, tell)
+
+
+def _print(summary: Mapping[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from models.sbd.card import interval
+
+    console = Console()
+    if "search" in summary:
+        for name, found in summary["search"]["variants"].items():
+            mark = "*" if name == summary["search"]["chosen"] else " "
+            console.print(f"{mark} {name:<8} {found['merit']:.4f}")
+    if "protocol" in summary:
+        view = Table("protocol", "neural", "against", "their accuracy", "neural less theirs")
+        for row in summary["protocol"]["protocols"]:
+            for name, other in row["against"].items():
+                view.add_row(
+                    row["protocol"],
+                    interval(row["window"]),
+                    name,
+                    interval(other["window"]),
+                    interval(other["window_difference"]),
+                )
+        console.print(view)
+    if "fit" in summary:
+        console.print(f"kept: {summary['fit']['entry']}")
