@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from data.lab import rates
+from data.lab import rates, topology
 from data.lab.scenario import Background, RateProcess, Stage
 from data.lab.scenario import Scenario as LabScenario
 from data.netsim.scenario import Flow, Link, Path_, Scenario
 
 WARMUP_S = 0.5
-"""Background traffic begins so much earlier than the MPTCP connection, as in the lab."""
-SEGMENT_BYTES, HEADER_BYTES = 1428, 72
+"""Background traffic begins so much earlier than the connection, as in the lab."""
+SEGMENT: dict[str, Any] = {"segment_bytes": 1428, "header_bytes": 72}
 """MPTCP's data sequence option takes 20 bytes of each segment."""
 WINDOW_BYTES = 33_554_432
 """The lab's receive buffers, which limit nothing."""
-FLOW = "mptcp"
 
 
 def scenario_of(record: Mapping[str, Any]) -> Scenario:
@@ -32,8 +31,8 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     Returns
     -------
     Scenario
-        The MPTCP connection is the flow ``mptcp``, its first path the WiFi one; background
-        flows that pause are one finite flow per burst.
+        The connection is the first flow, called by its transport, its paths in the order of the
+        subflows; background flows that pause are one finite flow per burst.
     """
     lab = LabScenario.model_validate(record["scenario"])
     links = {name: _link(stage, lab.duration_s) for name, stage in lab.stages.items()}
@@ -41,13 +40,12 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     rng = np.random.default_rng(int(record["seed"]))
     flows = [
         Flow(
-            name=FLOW,
+            name=lab.transport,
             cc=lab.cc,
             start_s=WARMUP_S,
-            segment_bytes=SEGMENT_BYTES,
-            header_bytes=HEADER_BYTES,
             window_bytes=WINDOW_BYTES,
-            paths=[_path(lab, "wifi", "wifi_back"), _path(lab, "lte", "lte_back")],
+            paths=[_path(lab, name, f"{name}_back") for name in order_of(lab)],
+            **(SEGMENT if lab.transport == "mptcp" else {}),
         )
     ]
     for number, background in enumerate(lab.background):
@@ -59,6 +57,11 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
         links=links,
         flows=flows,
     )
+
+
+def order_of(lab: LabScenario) -> tuple[str, ...]:
+    """The connection's paths as its subflows are numbered, from 1 on."""
+    return tuple(sorted(lab.data_paths, key=lambda name: name != lab.first))
 
 
 def _link(stage: Stage, duration_s: float) -> Link:
@@ -78,11 +81,15 @@ def _link(stage: Stage, duration_s: float) -> Link:
         given["period_s"] = duration_s + 5
     elif stage.steps is not None:
         given["trace"] = stage.steps
+    elif stage.schedule is not None:
+        given["steps"] = list(stage.schedule)
+        given["period_s"] = stage.schedule[-1][0] + 10 * duration_s
     return Link(**given)
 
 
 def _path(lab: LabScenario, forward: str, back: str) -> Path_:
-    return Path_(forward=list(lab.paths[forward]) or ["none"], back=list(lab.paths[back]))
+    paths = topology.paths(lab)
+    return Path_(forward=list(paths[forward]) or ["none"], back=list(paths[back]))
 
 
 def _background(
@@ -93,7 +100,7 @@ def _background(
         "rate_mbps": flow.rate_mbps,
         "window_bytes": WINDOW_BYTES,
         "measure": False,
-        "paths": [_path(lab, f"bg_{flow.over}", f"{flow.over}_back")],
+        "paths": [_path(lab, f"bg_{flow.over}", f"bg_{flow.over}_back")],
     }
     if flow.on_s is None or flow.off_s is None:
         return [Flow(name=f"background{number}", **common)]

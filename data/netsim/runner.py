@@ -53,7 +53,8 @@ def evaluate(
     -------
     list of dict
         ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
-        lo and hi bound the mean with 95 % confidence (Student's t over seeds).
+        lo and hi bound the mean with 95 % confidence (Student's t over seeds), ``paper`` has
+        the publication's numbers by metric (``flows.NAME``: one flow's goodput).
 
     Raises
     ------
@@ -69,11 +70,9 @@ def evaluate(
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         for name in names:
             for label, spec in scenarios.load(name, settings).items():
-                # A scenario that names the control of all its flows is run once.
-                fixed = {flow.cc for flow in spec.flows if flow.measure}
-                under_test = controllers if None in fixed else [",".join(sorted(map(str, fixed)))]
+                fixed, under_test = controls(spec, controllers)
                 for controller in under_test:
-                    chosen = controller if None in fixed else controllers[0]
+                    chosen = controllers[0] if fixed else controller
                     runs = list(
                         pool.map(lambda seed, s=spec, c=chosen: simulate(s, c, seed), range(seeds))
                     )
@@ -83,15 +82,27 @@ def evaluate(
                             "variant": label,
                             "cc": controller,
                             "seeds": seeds,
-                            "metrics": _intervals([{**run, "flows": None} for run in runs]),
-                            "flows": _intervals([run["flows"] for run in runs]),
-                            "paper": spec.paper,
+                            "metrics": intervals([{**run, "flows": None} for run in runs]),
+                            "flows": intervals([run["flows"] for run in runs]),
+                            "paper": spec.paper.of(label, controller),
                         }
                     )
     return rows
 
 
-def _intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def controls(spec: scenarios.Scenario, controllers: list[str]) -> tuple[bool, list[str]]:
+    """Whether a scenario names the control of all its flows, and what to run it with.
+
+    Such a scenario is run once, under the names of its own controls.
+    """
+    named = {flow.cc for flow in spec.flows if flow.measure}
+    if None in named:
+        return False, controllers
+    return True, [",".join(sorted(map(str, named)))]
+
+
+def intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean of each metric over runs that all have it, with its 95 % bounds."""
     from scipy.stats import t
 
     result: dict[str, dict[str, float]] = {}
@@ -165,28 +176,40 @@ def _print_catalogue(as_json: bool) -> None:
             print(f"  {name:<16} {line}")
 
 
+SHOWN = (
+    "goodput_mbps",
+    "rtt_ms",
+    "rtt_p95_ms",
+    "queue_delay_ms",
+    "loss_rate",
+    "fct_ms",
+    "jain",
+)
+"""Metrics that are always printed; others where the paper has them."""
+
+
 def _print_rows(rows: list[Row]) -> None:
-    shown = (
-        "goodput_mbps",
-        "rtt_ms",
-        "rtt_p95_ms",
-        "queue_delay_ms",
-        "loss_rate",
-        "fct_ms",
-        "jain",
-    )
-    print(f"{'scenario':<32} {'cc':<10}" + "".join(f"{name:>24}" for name in shown))
+    """A table; the paper's number, where there is one, stands behind ours."""
+    extra = dict.fromkeys(name for row in rows for name in row["paper"] if name not in SHOWN)
+    shown = (*SHOWN, *extra)
+    table = [["scenario", "cc", *shown]]
     for row in rows:
         label = f"{row['scenario']} {row['variant']}".strip()
-        cells = []
-        for name in shown:
-            value = row["metrics"].get(name)
-            if value is None:
-                cells.append(f"{'-':>24}")
-            else:
-                text = f"{value['mean']:.4g} [{value['lo']:.4g}, {value['hi']:.4g}]"
-                cells.append(f"{text:>24}")
-        print(f"{label:<32} {row['cc']:<10}" + "".join(cells))
+        table.append([label, row["cc"], *(_cell(row, name) for name in shown)])
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    for line in table:
+        print(line[0].ljust(widths[0]), line[1].ljust(widths[1]),
+              *(cell.rjust(w) for cell, w in zip(line[2:], widths[2:], strict=True)),
+              sep="  ")  # fmt: skip
+    if any(row["paper"] for row in rows):
+        print("mean [95 % interval]; after the stroke the paper's number (all: make papers)")
+
+
+def _cell(row: Row, name: str) -> str:
+    kind, _, flow = name.partition(".")
+    value = row["flows"].get(flow) if kind == "flows" else row["metrics"].get(name)
+    text = "-" if value is None else f"{value['mean']:.4g} [{value['lo']:.4g}, {value['hi']:.4g}]"
+    return f"{text} | {row['paper'][name]:g}" if name in row["paper"] else text
 
 
 def main(argv: list[str] | None = None) -> int:

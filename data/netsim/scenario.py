@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from data.errors import UserError, unknown_name
+from data.netsim.paper import Paper
 from data.strict import Strict
 
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios" / "netsim"
@@ -136,12 +137,12 @@ class Scenario(Strict):
     """Everything about a simulation but the seed and the controller under test.
 
     ``variants`` (label -> dotted key -> value) are scenarios that differ from this one;
-    ``paper`` holds the figures of the publication, for the reader.
+    ``paper`` holds what the publication says, to be printed beside our numbers.
     """
 
     title: str = ""
     source: str = ""
-    paper: dict[str, Any] = Field(default_factory=dict)
+    paper: Paper = Paper()
     duration_s: float = Field(default=30.0, gt=0)
     warmup_s: float = Field(default=0.0, ge=0)
     sample_s: float = Field(default=0.1, gt=0)
