@@ -104,8 +104,8 @@ def step_protocol(job: Job) -> dict[str, Any]:
     todo = protocol.splits(table, params.protocol, params.seed)
     if not todo:
         raise UserError(
-            f"{job.features}: no row of the data sets {', '.join(params.protocol.sites)} or "
-            f"{params.protocol.varied!r} (column `dataset`): nothing to evaluate on"
+            f"{job.features}: too few connections of either class to test on those that "
+            "training leaves out: collect more"
         )
     known = all_recipes(job)
     single = [split for split in todo if split.protocol != "families"]

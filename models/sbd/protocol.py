@@ -102,6 +102,29 @@ def shuffle_splits(
     return found
 
 
+def site_rows(table: Windows, params: Protocol) -> NDArray[np.bool_]:
+    """Rows of the sites that the settings name.
+
+    A table that has neither these nor the randomised campaign is somebody's own: all of it, but
+    for the unseen cases.
+
+    Parameters
+    ----------
+    table : Windows
+        N rows.
+    params : Protocol
+        Names of the data sets.
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    dataset = table.column("dataset")
+    sites = np.isin(dataset, params.sites)
+    known = sites.any() or bool((dataset == params.varied).any())
+    return sites if known else dataset != params.unseen
+
+
 def splits(table: Windows, params: Protocol, seed: int) -> list[Split]:
     """All splits of the protocol that the table has data for.
 
@@ -112,7 +135,7 @@ def splits(table: Windows, params: Protocol, seed: int) -> list[Split]:
     campaign out. ``families``: leave two out, for nested choices.
     """
     dataset = table.column("dataset")
-    sites = np.isin(dataset, params.sites)
+    sites = site_rows(table, params)
     unseen = dataset == params.unseen
     varied = dataset == params.varied
     nothing = np.zeros(len(table), dtype=np.bool_)

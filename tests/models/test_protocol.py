@@ -63,3 +63,11 @@ def test_same_seed_same_splits(table: Windows, splits: list[protocol.Split]) -> 
 def test_a_table_of_sites_alone_gives_only_what_it_can(table: Windows) -> None:
     sites = table.take(np.isin(table.column("dataset"), PARAMS.sites))
     assert {s.protocol for s in protocol.splits(sites, PARAMS, 0)} == {"within"}
+
+
+def test_a_table_of_data_sets_nobody_named_is_split_whole(table: Windows) -> None:
+    sites = table.take(np.isin(table.column("dataset"), PARAMS.sites))
+    unnamed = Protocol(splits=4, sites=("elsewhere",), varied="nowhere")
+    found = protocol.splits(sites, unnamed, 0)
+    assert {s.protocol for s in found} == {"within"}
+    assert all(s.train.size + s.test.size == len(sites) for s in found)
