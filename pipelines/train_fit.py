@@ -13,10 +13,11 @@ import polars as pl
 
 from features.sbd import features_of
 from features.spec import schema_hash
-from models.sbd import accumulate, card, plus, testset
+from models.sbd import accumulate, card, plus, reference, testset
 from models.sbd.accumulate import Verdicts
-from models.sbd.classifiers import CLASSIFIERS, make
+from models.sbd.classifiers import CLASSIFIERS, make, probability
 from models.sbd.holdout import held_out
+from models.sbd.params import Protocol
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows
 from pipelines.tracking import file_hash
@@ -87,11 +88,28 @@ def training_rows(job: Job) -> Windows:
 
     Connections that promotion compares models on are left out of both.
     """
-    dataset = job.table.column("dataset")
-    protocol = job.params.protocol
-    mask = np.isin(dataset, (*protocol.sites, protocol.varied))
-    learned = ~held_out(job.table, protocol.holdout)
-    return job.table.take(mask & learned) if mask.any() else job.table.take(learned)
+    return sides(job.table, job.params.protocol)[0]
+
+
+def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
+    """Rows that kept models learn from, and rows of the same data sets that they don't."""
+    mask = np.isin(table.column("dataset"), (*protocol.sites, protocol.varied))
+    mask = mask if mask.any() else np.full(len(table), True)
+    held = held_out(table, protocol.holdout)
+    return table.take(mask & ~held), table.take(mask & held)
+
+
+def reference_of(job: Job, recipe: Recipe, estimator: Any) -> bytes:
+    """``reference.json``: what drift of later logs is told by."""
+    train, left_out = sides(job.table, job.params.protocol)
+    names = recipe.features
+    answers = None
+    if len(left_out):
+        p = probability(estimator, left_out.matrix(names))
+        answers = reference.answers(left_out, p, names)
+    return reference.dumps(
+        reference.of(train, names, answers, job.params.drift, job.params.seed), names
+    )
 
 
 def _write(
@@ -131,6 +149,7 @@ def _write(
         summary=SUMMARIES[family],
         label=CLASSIFIERS[recipe.classifier].label,
         settings=dict(recipe.settings),
+        count=len(recipe.features),
         features=list(recipe.features),
         trained={
             "windows": len(train),
@@ -158,6 +177,7 @@ def _write(
         text,
         labels=train.y,
         test=testset.sample(testset.fixed(job.table, job.params.protocol)),
+        reference=reference_of(job, recipe, estimator),
         zoo=job.zoo,
     )
     return metrics

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from models.sbd.table import Windows
 
 EXAMPLE = "example: cczoo zoo show smartsbd-dt"
-STORED_VECTORS = 256
 WORST_FLOAT_ERROR = 0.01
 """A conversion to ONNX that errs by more is no conversion."""
 
@@ -112,11 +110,11 @@ def source_of(model: ZooModel) -> Source:
 
 def targets_of(model: ZooModel) -> list[str]:
     """Names of the targets that can carry a zoo entry."""
-    from export.targets import TARGETS, target
+    from export.targets import carrying
 
     has = {model.meta.kind} if "model.json" in model.meta.files else set()
     has |= {"float"} if "model.onnx" in model.meta.files else set()
-    return [name for name in TARGETS if has & target(name).TAKES]
+    return carrying(has, len(model.meta.features))
 
 
 def write_entry(
@@ -130,6 +128,7 @@ def write_entry(
     *,
     labels: NDArray[np.int64] | None = None,
     test: Windows | None = None,
+    reference: bytes | None = None,
     zoo: Path | None = None,
 ) -> Path:
     """Lower a fitted estimator, convert it to ONNX and keep everything in the zoo.
@@ -158,6 +157,8 @@ def write_entry(
         True classes of ``vectors``; adds accuracies to the measured loss.
     test : Windows, optional
         Labelled rows that training didn't see, for ``test.json``.
+    reference : bytes, optional
+        ``reference.json``: :func:`models.sbd.reference.dumps`.
     zoo : Path, optional
         Another zoo than the repository's.
 
@@ -179,7 +180,9 @@ def write_entry(
     from export.onnx_file import convert
     from export.onnx_run import predict
     from features.spec import schema_hash
+    from models.sbd import reference as references
     from models.sbd import store, testset
+    from pipelines.zoo_entry import json_file, sample_file
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
     threshold = float(meta.get("threshold", 0.5))
@@ -199,9 +202,9 @@ def write_entry(
         )
     files = {
         "model.onnx": onnx,
-        "metrics.json": _json(metrics),
+        "metrics.json": json_file(metrics),
         "card.md": card.encode(),
-        "vectors.json": _sample(values, probability),
+        "vectors.json": sample_file(values, probability),
     }
     described: dict[str, Any] = {
         **meta,
@@ -230,6 +233,8 @@ def write_entry(
         if "model.json" in files:
             answers["model.json"] = form.evaluate(to_integers(rows, features)).classes
         files[testset.FILE] = testset.dump(test, columns, answers)
+    if reference is not None:
+        files[references.FILE] = reference
     return store.save((zoo or store.ZOO) / name, described, files).directory
 
 
@@ -259,24 +264,10 @@ def _loss(
     return loss
 
 
-def _sample(values: NDArray[np.float64], probability: NDArray[np.float64]) -> bytes:
-    """An even sample of the rows as JSON, one row a line."""
-    import numpy as np
-
-    chosen = np.unique(np.linspace(0, len(values) - 1, STORED_VECTORS).astype(np.int64))
-    rows = ",\n  ".join(json.dumps(row) for row in values[chosen].tolist())
-    answers = json.dumps(probability[chosen].tolist())
-    return f'{{\n "probability": {answers},\n "values": [\n  {rows}\n ]\n}}\n'.encode()
-
-
 def _final_name(estimator: Any) -> str:
     while type(estimator).__name__ == "Pipeline":
         estimator = estimator.steps[-1][1]
     return type(estimator).__name__
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def _list(args: argparse.Namespace) -> int:

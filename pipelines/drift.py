@@ -1,0 +1,198 @@
+"""``cczoo evaluate sbd --drift``: new logs against a model's training set, retrain or not."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    from models.sbd.params import Params
+    from models.sbd.reference import Reference
+    from models.sbd.store import ZooModel
+    from models.sbd.table import Windows
+
+SHOWN = 5
+"""Features printed for a group."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and print.
+
+    Returns
+    -------
+    int
+        0 keep the model, 1 retrain; a user's mistake or too little data to tell is 2.
+    """
+    import numpy as np
+
+    from models.sbd import drift, groups
+    from models.sbd import table as tables
+    from pipelines.output import print_json, progress
+    from pipelines.params import load as load_settings
+    from pipelines.zoo import open_model
+
+    if args.model.startswith("rule:"):
+        raise UserError(f"--drift --model {args.model}: a rule has no training set: give a model")
+    if args.plot is not None and args.plot.suffix not in (".svg", ".png"):
+        raise UserError(f"--plot {args.plot}: end it in .svg or .png")
+    params = load_settings(args.params).models.sbd
+    by = [name for name in (args.by or "").split(",") if name]
+    model = open_model(args.model)
+    names = list(model.meta.features)
+    check_schema(args.features, model)
+    table = tables.windows(tables.read(args.features))
+    reference = _reference(args.reference, model, params)
+    for frame, where in ((table.frame, args.features), (reference.table.frame, "the reference")):
+        if by:
+            try:
+                groups.check_columns(frame.columns, by)
+            except UserError as error:
+                raise UserError(f"--by, {where}: {error}") from None
+    usable = table.finite(names)
+    new = table.take(usable)
+    if not len(new):
+        raise UserError(f"{args.features}: none of {len(table)} rows has all features: can't tell")
+    probability = model.predict_proba(new.matrix(names))
+    result = {
+        "model": model.meta.name,
+        "rows": len(table),
+        "rows_unusable": int((~usable).sum()),
+        "connections": int(np.unique(new.group).size),
+        "training_connections": reference.connections,
+        **drift.compare(
+            reference, new, probability, names, by, params.drift, params.seed, progress
+        ),
+    }
+    if args.plot is not None:
+        _plot(args.plot, result, reference.table, new)
+    if args.json:
+        print_json(result)
+    else:
+        _print(result)
+    return 1 if result["verdict"] == drift.RETRAIN else 0
+
+
+def check_schema(path: Path, model: ZooModel) -> None:
+    """Refuse a table whose features mean something else than the model's.
+
+    Raises
+    ------
+    UserError
+        Where features were redefined since the model was trained or since the table was made, or
+        the table lacks some.
+    """
+    import polars as pl
+
+    from features.sbd import features_of
+    from features.spec import schema_hash
+    from models.sbd.table import read
+
+    family = features_of(model.meta.family)
+    specs = {feature.name: feature for feature in family}
+    if all(name in specs for name in model.meta.features):
+        model.check_schema([specs[name] for name in model.meta.features])
+    columns = set(read(path).columns)
+    missing = [name for name in model.meta.features if name not in columns]
+    if missing:
+        raise UserError(
+            f"{path}: no column {missing[0]!r}, which {model.meta.name} needs: make the table "
+            "with this version's `cczoo features sbd`"
+        )
+    written = pl.read_parquet_metadata(path).get(f"cczoo.{model.meta.family}")
+    if written is not None and written != schema_hash(family):
+        raise UserError(
+            f"{path}: made with other definitions of the features (schema hash of "
+            f"{model.meta.family} differs): make it again with `cczoo features sbd`"
+        )
+
+
+def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
+    from models.sbd import reference as references
+
+    names = list(model.meta.features)
+    if path is None:
+        if references.FILE not in model.meta.files:
+            raise UserError(
+                f"{model.directory}: has no {references.FILE}: give the table that it was trained "
+                "on with --reference FILE, or train it again"
+            )
+        where = str(model.directory / references.FILE)
+        return references.loads(model.read_json(references.FILE), names, where)
+    from models.sbd import table as tables
+    from pipelines.train_fit import sides
+
+    check_schema(path, model)
+    whole = tables.windows(tables.read(path))
+    train, left_out = sides(whole.take(whole.finite(names)), params.protocol)
+    if not len(train):
+        raise UserError(f"{path}: no row that a model learns from: is it the training table?")
+    answers = None
+    if len(left_out):
+        probability = model.predict_proba(left_out.matrix(names))
+        answers = references.answers(left_out, probability, names)
+    return references.of(train, names, answers, params.drift, params.seed)
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    view = Table(
+        "group",
+        "connections (trained)",
+        "AUC [95 %]",
+        "novel",
+        "SB share (held out)",
+        "confidence (held out)",
+        "accuracy (held out)",
+        "verdict",
+        title=f"{result['model']}: new logs against its training set",
+    )
+    for row in result["groups"]:
+        auc = row["auc"]
+        view.add_row(
+            row["group"] + ("" if row["in_training"] else " (new)"),
+            f"{row['connections']} ({row['reference_connections']})",
+            "–" if auc is None else f"{auc['auc']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]",
+            "–" if row["novel"] is None else f"{row['novel']:.2f}",
+            *(_pair(row, name) for name in ("sb_share", "confidence", "accuracy")),
+            row["verdict"],
+        )
+    console.print(view)
+    for row in result["groups"]:
+        moved = [f for f in row["features"][:SHOWN] if f["q"] <= 0.05]
+        if row["drift"] and moved:
+            texts = (
+                f"{f['name']} {f['reference_median']:.3g} → {f['median']:.3g} (KS {f['ks']:.2f})"
+                for f in moved
+            )
+            console.print(f"{row['group']}: {', '.join(texts)}")
+    if result["absent"]:
+        console.print(f"groups of the training set without new logs: {', '.join(result['absent'])}")
+    if result["rows_unusable"]:
+        console.print(f"{result['rows_unusable']} of {result['rows']} rows had no usable features")
+    console.print(f"{result['verdict']}: {result['reason']}", style="bold")
+
+
+def _pair(row: Mapping[str, Any], name: str) -> str:
+    def text(value: Mapping[str, float] | None) -> str:
+        return "–" if value is None else f"{value['mean']:.2f}"
+
+    return f"{text(row[name])} ({text(row[f'stored_{name}'])})"
+
+
+def _plot(path: Path, result: Mapping[str, Any], old: Windows, new: Windows) -> None:
+    from models.sbd.drift import names_of
+    from pipelines.drift_plot import draw
+
+    groups: Sequence[Mapping[str, Any]] = result["groups"]
+    shown = names_of(groups, 6)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(draw(old, new, shown, groups, path.suffix))
+    part.replace(path)
