@@ -16,7 +16,8 @@ def run(args: argparse.Namespace) -> int:
     from export.functions import FUNCTIONS
     from models.sbd.store import ZOO, names
 
-    chosen = [args.model] if args.model else [*names(args.zoo or ZOO), *sorted(FUNCTIONS)]
+    everything = dict.fromkeys([*names(args.zoo or ZOO), *sorted(FUNCTIONS)])
+    chosen = [args.model] if args.model else list(everything)
     rows: list[dict[str, Any]] = []
     for name in progress(chosen, "proving"):
         rows += prove(name, args.target)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from export.source import Source
     from models.sbd.store import ZooModel
 
+CERTIFICATE = "certificate.json"
+
 
 def run(args: argparse.Namespace) -> int:
     """``cczoo zoo verify``: 1 when an entry fails."""
@@ -57,21 +59,22 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     from export.params import tolerance_of
     from pipelines.zoo import source_of
 
+    if "model.onnx" not in model.meta.files:
+        from pipelines import zoo_functions
+
+        report = zoo_functions.verify(model)
+        problems = report["problems"] + _altered(model)
+        return {**report, "evaluation": None, "problems": problems, "ok": not problems}
     source = source_of(model)
     error = np.abs(model.predict_proba(source.values) - source.probability)
     mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
-    report: dict[str, Any] = {"vectors": len(error), "mismatches": mismatches}
+    report = {"vectors": len(error), "mismatches": mismatches}
     problems = [f"{mismatches} stored answers differ"] if mismatches else []
     if source.form is not None:
         classes = source.form.evaluate(to_integers(source.values, source.features)).classes
         disagreements = int((classes != (source.probability > source.threshold)).sum())
         report["integer_disagreements"] = disagreements
-    if not model.meta.seal:
-        problems.append("meta.json has no seal: made by an earlier version, train again")
-    known = {*model.meta.files, "meta.json"}
-    more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
-    if more:
-        problems.append(f"files that the entry doesn't name: {', '.join(more)}")
+    problems += _altered(model)
     report["evaluation"] = evaluate(model, source)
     for name, found in (report["evaluation"] or {}).items():
         if not found["low"] <= found["now"] <= found["high"]:
@@ -80,6 +83,26 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
                 f"[{found['low']:.3f}, {found['high']:.3f}]"
             )
     return {**report, "problems": problems, "ok": not problems}
+
+
+def _altered(model: ZooModel) -> list[str]:
+    """What doesn't belong to the entry as it was made, or contradicts it."""
+    problems = []
+    if not model.meta.seal:
+        problems.append("meta.json has no seal: made by an earlier version, train again")
+    known = {*model.meta.files, "meta.json"}
+    more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
+    if more:
+        problems.append(f"files that the entry doesn't name: {', '.join(more)}")
+    if CERTIFICATE in known:
+        from pipelines.zoo import source_of
+
+        certificate = model.read_json(CERTIFICATE)
+        if not certificate["ok"]:
+            problems.append(f"{CERTIFICATE} says that it was not proved")
+        if certificate["model_hash"] != source_of(model).model_hash:
+            problems.append(f"{CERTIFICATE} is another model's")
+    return problems
 
 
 def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
@@ -120,6 +143,9 @@ def _summary(report: dict[str, Any]) -> str:
     if report["problems"]:
         return "; ".join(report["problems"])
     found = report["evaluation"]
+    if "error" in report:
+        largest = report["error"].get("largest_error", report["error"]["error_bound"])
+        return f"{report['vectors']} inputs; largest error {largest:.2e}"
     if found is None:
         return f"{report['vectors']} answers; no stored test set"
     parts = [f"{report['vectors']} answers"]

@@ -1,0 +1,151 @@
+"""What an entry's decisions cost, and its certificate: exported, built, run and proved."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from pipelines.zoo_entry import json_file
+
+if TYPE_CHECKING:
+    from models.sbd.store import ZooModel
+
+TARGETS = ("c", "json", "lut", "onnx")
+"""Proved when an entry is made; `cczoo zoo prove` goes on to all of them."""
+HEADING = "## What a decision costs\n"
+ROUNDS, CALLS = 5, 40
+BENCH = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "prove.json"
+
+
+def certify(directory: Path, bench: Path = BENCH) -> dict[str, Any]:
+    """Prove an entry on the targets that carry it; write its certificate and its costs.
+
+    ``certificate.json`` is the bundle's own (docs/certificate.md). ``costs.json`` has a row per
+    target, ``measured`` "here" for what this machine found now and "bench" for what ``make bench``
+    found; the card gets a table of them.
+
+    Parameters
+    ----------
+    directory : Path
+        Of the entry, which is written anew.
+    bench : Path
+        Results of `benchmarks/prove.py`; may be missing.
+
+    Returns
+    -------
+    dict
+        The certificate.
+
+    Raises
+    ------
+    UserError
+        When a target doesn't answer as the model.
+    """
+    from export.manifest import bundle_files
+    from export.params import Options, VerifyParams
+    from export.targets import fitting
+    from export.verify import verify
+    from models.sbd import store
+    from pipelines.zoo import source_of
+
+    model = store.load(directory)
+    source = source_of(model)
+    # A table of a policy is another model, with a loss of its own: only functions are tables.
+    targets = [t for t in fitting(source) if t in TARGETS and (t != "lut" or source.kind == "lut")]
+    command = f"cczoo export {model.meta.name} {' '.join(f'-t {t}' for t in targets)}"
+    with tempfile.TemporaryDirectory(prefix="cczoo-certify-") as held:
+        bundle = Path(held) / "bundle"
+        store.replace_directory(bundle, bundle_files(source, targets, Options(), command))
+        report = verify(bundle, VerifyParams())
+        certificate = (bundle / "certificate.json").read_bytes()
+    if not report["ok"]:
+        wrong = [f"{t['target']}: {t.get('error', t['mismatches'])}" for t in report["targets"]]
+        raise UserError(
+            f"model {model.meta.name!r}: not proved: {'; '.join(report['problems'] or wrong)}"
+        )
+    rows = [_row(target, "here") for target in report["targets"]]
+    for row in rows:
+        if row["target"] == "onnx":
+            row["ns_per_decision"] = onnx_ns(model)
+    rows += bench_rows(model.meta.name, bench, {row["target"] for row in rows})
+    files = {name: model.read(name) for name in model.meta.files}
+    card = files["card.md"].decode().partition(HEADING)[0].rstrip("\n")
+    files |= {
+        "certificate.json": certificate,
+        "costs.json": json_file({"rows": rows}),
+        "card.md": f"{card}\n\n{table(rows)}".encode(),
+    }
+    store.save(directory, model.meta.model_dump(exclude={"files", "seal"}), files)
+    found: dict[str, Any] = json.loads(certificate)
+    return found
+
+
+def onnx_ns(model: ZooModel) -> float:
+    """Nanoseconds of one decision of one row in ONNX Runtime, one thread; median of rounds."""
+    import numpy as np
+
+    row = np.array(model.read_json("vectors.json")["values"][:1], dtype=np.float64)
+    model.predict_proba(row)
+    spent = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter_ns()
+        for _ in range(CALLS):
+            model.predict_proba(row)
+        spent.append((time.perf_counter_ns() - begun) / CALLS)
+    return float(round(statistics.median(spent)))
+
+
+def bench_rows(name: str, bench: Path, but: set[str]) -> list[dict[str, Any]]:
+    """What ``make bench`` found of this model on other targets."""
+    try:
+        rows = json.loads(bench.read_text(encoding="utf-8"))["rows"]
+    except (OSError, ValueError, KeyError):
+        return []
+    return [
+        _row(row, "bench")
+        for row in rows
+        if row["model"] == name and row["target"] not in but and row.get("ok")
+    ]
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The card's section."""
+    lines: list[str] = [
+        HEADING,
+        "Proved to answer as the model on every vector. Time of one decision of one row; *here*:",
+        "by the machine that made this entry, *bench*: by `make bench` on quiet cores.",
+        "",
+        "| target | vectors | time | bytes | stack | measured |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        cells = [
+            row["target"],
+            str(row["vectors"]),
+            spent(row.get("ns_per_decision")),
+            *(str(row.get(key) or "–") for key in ("object_bytes", "stack_bytes")),
+            row["measured"],
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def spent(ns: float | None) -> str:
+    """``18 ns``, ``4.2 µs``, or a dash."""
+    if ns is None:
+        return "–"
+    return f"{ns:.3g} ns" if ns < 1000 else f"{ns / 1000:.3g} µs"
+
+
+KEPT = ("vectors", "ns_per_decision", "object_bytes", "stack_bytes", "verified_insns")
+
+
+def _row(report: Mapping[str, Any], measured: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"target": report["target"], "measured": measured}
+    return row | {key: report[key] for key in KEPT if report.get(key) is not None}

@@ -1,0 +1,126 @@
+"""Zoo entries of functions that need no training: tables, proved over every input."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from pipelines.zoo_entry import json_file, sample_file
+
+if TYPE_CHECKING:
+    from export.source import Source
+    from models.sbd.store import ZooModel
+
+COMMAND = "python -m pipelines.zoo_functions"
+
+
+def write(zoo: Path | None = None) -> list[Path]:
+    """Write an entry for each of `export.functions.FUNCTIONS`; returns their directories."""
+    from export.document import dumps
+    from export.functions import FUNCTIONS
+    from export.params import Options
+    from features.spec import schema_hash
+    from models.sbd import store
+
+    written = []
+    for name, make in FUNCTIONS.items():
+        source = make(Options())
+        if source.form is None:
+            raise ValueError(f"{name} has no integer form to keep")
+        meta = {
+            "name": name,
+            "version": source.version,
+            "kind": source.kind,
+            "family": source.family,
+            "features": [feature.name for feature in source.features],
+            "feature_specs": [asdict(feature) for feature in source.features],
+            "schema_hash": schema_hash(source.features),
+            "created_by": COMMAND,
+            "labels": source.labels,
+            "threshold": source.threshold,
+            "scaling": source.scaling,
+        }
+        files = {
+            "model.json": dumps(source.form).encode(),
+            "vectors.json": sample_file(source.values, source.probability, len(source.values)),
+            "metrics.json": json_file({"headline": {}, "error": source.scaling}),
+            "card.md": _card(source).encode(),
+        }
+        written.append(store.save((zoo or store.ZOO) / name, meta, files).directory)
+    return written
+
+
+def verify(model: ZooModel) -> dict[str, Any]:
+    """Find the error of the stored table anew, over every input that it may get.
+
+    Returns
+    -------
+    dict
+        ``vectors`` (inputs tried), ``mismatches`` (stored observations whose answer differs by
+        more than the stated error), ``error`` and ``problems``.
+    """
+    import numpy as np
+
+    from export.fixed import to_integers
+    from export.forms.table import Table
+    from export.tanh import stated_error
+    from pipelines.zoo import source_of
+
+    source = source_of(model)
+    if not isinstance(source.form, Table):
+        raise UserError(f"{model.directory}: neither a model nor a function's table: restore it")
+    found, stated = stated_error(source.form.curve), model.meta.scaling
+    problems = [
+        f"{key} is {found.get(key)} now and {value} in meta.json"
+        for key, value in stated.items()
+        if found.get(key) != value
+    ]
+    scores = source.form.evaluate(to_integers(source.values, source.features)).scores
+    answers = scores.reshape(-1) / 2.0**source.form.curve.q
+    limit = float(stated.get("largest_error", stated["error_bound"]))
+    # Observations are rounded to the table's input before it sees them; tanh is at most as steep
+    # as that rounding.
+    limit += 0.5 / source.features[0].scale
+    mismatches = int((~(np.abs(answers - source.probability) <= limit)).sum())
+    if mismatches:
+        problems.append(f"{mismatches} stored answers differ")
+    return {
+        "vectors": int(found["inputs_tried"]) or len(answers),
+        "mismatches": mismatches,
+        "error": found,
+        "problems": problems,
+    }
+
+
+def _card(source: Source) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from export.forms.table import Table
+
+    if not isinstance(source.form, Table):
+        raise ValueError(f"{source.name} is no table")
+    # Markdown, not HTML: escaping would spoil it.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("zoo_functions.md.j2").render(
+        name=source.name,
+        error=source.scaling,
+        curve=source.form.curve,
+        step=source.features[0].scale,
+        schema_hash=source.schema_hash,
+        command=COMMAND,
+    )
+
+
+if __name__ == "__main__":
+    from pipelines.zoo_costs import certify
+
+    for entry in write():
+        certify(entry)
+        print(entry)
