@@ -18,6 +18,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "conditions": ("pipelines.grouping_auto", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
+    "predict": ("pipelines.predict", "which subflows share a bottleneck, and which to couple"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
     "promote": ("pipelines.promote", "make a registered model the champion, if the gates pass"),
