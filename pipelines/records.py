@@ -41,6 +41,11 @@ class Content(Strict):
         Of the training.
     versions : mapping
         Registered name -> tags besides those that the entry itself says.
+    pooled : str
+        Of a training of groups: the model that serves a group which has none of its own, or whose
+        own isn't promoted yet; ``versions`` holds it too.
+    pointed : tuple of str
+        Registered names of groups that have none of their own.
     """
 
     id: str
@@ -53,6 +58,8 @@ class Content(Strict):
     command: str
     written: str
     versions: dict[str, dict[str, str]]
+    pooled: str = ""
+    pointed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,8 @@ class Training:
         Registered name -> more tags of its version, such as ``budget`` and ``group``.
     reports : Path, optional
         Directory of result tables.
+    pooled, pointed
+        As in `Content`.
     """
 
     experiment: str
@@ -85,6 +94,8 @@ class Training:
     entries: Mapping[str, Path]
     tags: Mapping[str, Mapping[str, str]]
     reports: Path | None = None
+    pooled: str = ""
+    pointed: tuple[str, ...] = ()
 
 
 def offline_folder() -> Path:
@@ -108,6 +119,8 @@ def write(training: Training) -> Path:
         command=tracking.command_line(),
         written=writer.now(),
         versions={name: dict(training.tags.get(name, {})) for name in training.entries},
+        pooled=training.pooled,
+        pointed=training.pointed,
     )
     with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as part:
         made = Path(part) / "record"
@@ -165,6 +178,8 @@ def send(directory: Path) -> dict[str, Any]:
         if versions is None:
             versions = _register(directory, content)
         run_id = versions.pop("")
+        for name in content.pointed:
+            registry.ensure_model(name, {"uses": content.pooled})
         for name, version in versions.items():
             client.set_registered_model_alias(name, "candidate", version)
     return {
@@ -215,7 +230,9 @@ def _register(directory: Path, content: Content) -> dict[str, str]:
                     **registry.entry_tags(store.load(entries[name])),
                     **content.versions[name],
                 }
-                versions[name] = registry.create_version(name, source, active.run_id, own)
+                pooled = content.pooled if name != content.pooled else ""
+                made = registry.create_version(name, source, active.run_id, own, pooled)
+                versions[name] = made
         except BaseException:
             registry.drop_versions(active.run_id)
             raise

@@ -125,6 +125,44 @@ def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> 
     return _told(register(training, offline=is_offline(offline)))
 
 
+def from_groups(
+    job: Job, result: Mapping[str, Any], settings: Path | None, offline: bool
+) -> dict[str, Any]:
+    """Register what ``cczoo train sbd --groups`` kept, and point the other groups to the pooled.
+
+    Parameters
+    ----------
+    job : Job
+    result : mapping
+        Content of ``groups.json``.
+    settings : Path, optional
+        The file with the parameters.
+    offline : bool
+        As in :func:`register`, whose result is returned.
+    """
+    pooled, rows = result["model"], result["groups"]
+    own = {row["registered"]: row for row in rows if row["decision"] == "own"}
+    entries = {name: store.load(name, job.zoo).directory for name in (pooled, *own)}
+    tags = {name: tags_of(path, {}) for name, path in entries.items()}
+    for name, row in own.items():
+        tags[name]["group"] = json.dumps(row["values"])
+    training = Training(
+        experiment=EXPERIMENT,
+        run=f"cczoo train sbd --groups {','.join(result['columns'])}",
+        params=params.load(settings).model_dump(mode="json"),
+        metrics={f"groups.{k}": float(v) for k, v in result["counts"].items()},
+        dataset_hash=result["data_hash"],
+        entries=entries,
+        tags=tags,
+        pooled=pooled,
+        pointed=tuple(row["registered"] for row in rows if row["decision"] == "pooled"),
+    )
+    made = register(training, offline=is_offline(offline))
+    if made["versions"]:
+        print(f"registered {len(made['versions'])} versions as @candidate", file=sys.stderr)
+    return made
+
+
 def _told(result: dict[str, Any]) -> dict[str, Any]:
     for name, version in result["versions"].items():
         print(f"registered {name} version {version} as @candidate", file=sys.stderr)

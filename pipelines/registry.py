@@ -24,6 +24,8 @@ from models.sbd import store
 from pipelines import tracking, writer
 
 ENTRY = "entry"
+LONGEST = 120
+"""Characters of a group's name that stand in a registered name."""
 STALE_S = 24 * 3600.0
 """A run of another host that is still open after so long was killed."""
 
@@ -61,9 +63,10 @@ class Address:
 def group_model(name: str, group: str) -> str:
     """Registered name of a group's own model.
 
-    Characters that a name can't hold become ``-``; a hash then keeps such groups apart.
+    Characters that a name can't hold become ``-``, long names are cut; a hash then keeps such
+    groups apart.
     """
-    plain = re.sub(r"[^\w=-]", "-", group)
+    plain = re.sub(r"[^\w=-]", "-", group)[:LONGEST]
     if plain != group:
         plain += f"-{hashlib.sha256(group.encode()).hexdigest()[:8]}"
     return f"{name}.{plain}"
@@ -71,14 +74,21 @@ def group_model(name: str, group: str) -> str:
 
 def point_group(name: str, group: str) -> None:
     """Let a group without a model of its own use the pooled model ``name``."""
+    ensure_model(group_model(name, group), {"uses": name})
+
+
+def ensure_model(name: str, tags: Mapping[str, str]) -> bool:
+    """Make a registered model with tags, or give them to the one that is there; whether new."""
     client = tracking.client()
-    own = group_model(name, group)
     try:
-        client.create_registered_model(own, tags={"uses": name})
+        client.create_registered_model(name, tags=dict(tags))
+        return True
     except Exception as error:
         if not tracking.is_code(error, "RESOURCE_ALREADY_EXISTS"):
             raise
-        client.set_registered_model_tag(own, "uses", name)
+    for key, value in tags.items():
+        client.set_registered_model_tag(name, key, value)
+    return False
 
 
 def entry_files(directory: Path) -> dict[str, bytes]:
@@ -123,16 +133,23 @@ def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
     return f"{active.artifact_uri}/models/{name}"
 
 
-def create_version(name: str, source: str, run_id: str, tags: Mapping[str, str]) -> str:
-    """Register what lies at ``source``, tags and all, in one step; returns the version."""
+def create_version(
+    name: str, source: str, run_id: str, tags: Mapping[str, str], pooled: str = ""
+) -> str:
+    """Register what lies at ``source``, tags and all, in one step; returns the version.
+
+    Parameters
+    ----------
+    name, source, run_id, tags
+        Of the version.
+    pooled : str
+        For a group's own model, the one that serves the group until a version is promoted.
+    """
     client = tracking.client()
-    try:
-        client.create_registered_model(name)
-    except Exception as error:
-        if not tracking.is_code(error, "RESOURCE_ALREADY_EXISTS"):
-            raise
+    new = ensure_model(name, {"until_promoted": pooled} if pooled else {})
     made = client.create_model_version(name, source, run_id=run_id, tags=dict(tags))
-    client.delete_registered_model_tag(name, "uses")
+    if not new:
+        client.delete_registered_model_tag(name, "uses")
     return str(made.version)
 
 
@@ -189,6 +206,9 @@ def find(address: Address) -> Any:
         return find(Address(pooled, address.alias, address.version))
     aliases = registered.aliases
     version = address.version or aliases.get(address.alias)
+    waiting = registered.tags.get("until_promoted")
+    if version is None and waiting and address.alias == "champion":
+        return find(Address(waiting))
     if version is None:
         there = ", ".join(f"@{a}" for a in sorted(aliases)) or "none"
         hint = f": cczoo promote {name}" if address.alias == "champion" else ""

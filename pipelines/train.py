@@ -7,11 +7,15 @@ from pathlib import Path
 
 EXAMPLE = """examples:
   cczoo train sbd --features data/processed/sbd.parquet --events data/interim/events
+  cczoo train sbd --groups dataset,cc --features data/processed/sbd.parquet --out reports/groups
   cczoo train sbd --model dt --budget ns=40,bytes=4000,insns=2000 --out build/small
+  cczoo train sbd --model auto --seconds 300 --out build/auto    # docs/automl.md
+  cczoo train sbd --model neural --step fit --out build/neural    # docs/neural.md
 steps: search (mutual information, grid), protocol (all out-of-sample tables), fit (the zoo)"""
 
 STEPS = ("search", "protocol", "fit")
 OUT = Path("reports/sbd")
+FEATURES = Path("data/processed/sbd.parquet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,14 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features",
         type=Path,
-        default=Path("data/processed/sbd.parquet"),
-        help="table of `cczoo features sbd` (default: %(default)s)",
+        default=FEATURES,
+        help="table of `cczoo features sbd` (default: %(default)s), or series for --model neural",
     )
     parser.add_argument(
         "--events", type=Path, help="ingested directory: needed to run the rule-based schemes"
     )
     parser.add_argument(
-        "--out", type=Path, help=f"result tables (default: {OUT}; with --budget it must be given)"
+        "--out",
+        type=Path,
+        help=f"result tables (default: {OUT}; with --budget or --groups it must be given)",
     )
     parser.add_argument("--zoo", type=Path, help="where models are kept (default: models/zoo)")
     parser.add_argument("--step", choices=STEPS, help="only this step (default: all in order)")
@@ -37,9 +43,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead of the steps: accuracy against measured cost (ns, bytes, insns, stack), "
         "and the best model that fits into OUT/model",
     )
-    parser.add_argument("--model", help="with --budget: dt, rf, gb or lr")
     parser.add_argument(
-        "--family", default="smartsbd", help="with --budget: features (default: %(default)s)"
+        "--groups",
+        metavar="COLUMN,...",
+        help="instead of the steps: a model for each group of connections with the same "
+        "attributes, kept where it beats the pooled one; auto: by path conditions (needs --events)",
+    )
+    parser.add_argument(
+        "--model",
+        help="auto: an AutoML search; with --budget: dt, rf, gb or lr; with --groups any "
+        "classifier (default: dt)",
+    )
+    parser.add_argument(
+        "--family",
+        default="smartsbd",
+        help="with --budget, --groups or --model auto: features (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--backend", default="flaml", help="with --model auto: flaml or auto-sklearn (make automl)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=300, help="with --model auto: a search's wall-clock budget"
+    )
+    parser.add_argument(
+        "--trials", type=int, help="with --model auto: at most so many configurations"
+    )
+    parser.add_argument(
+        "--splits", type=int, help="with --model auto --step protocol: only the first so many"
     )
     parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
     parser.add_argument("--seed", type=int, help="overrides the settings' seed")
@@ -58,6 +88,16 @@ def run(args: argparse.Namespace) -> int:
     from pipelines import register, train_steps
     from pipelines.output import print_json
 
+    if args.groups is not None:
+        return _grouped(args)
+    if args.model == "neural":
+        from pipelines import train_neural
+
+        return train_neural.run(args, FEATURES)
+    if args.model == "auto":
+        from pipelines import train_auto
+
+        return train_auto.run(args)
     if args.budget is not None or args.model is not None:
         return _within_budget(args)
     job = train_steps.Job(
@@ -84,6 +124,29 @@ def run(args: argparse.Namespace) -> int:
     else:
         train_steps.print_summary(summary)
     return 0
+
+
+def _grouped(args: argparse.Namespace) -> int:
+    """1 where a group failed."""
+    from data.errors import UserError
+    from features.sbd import features_of
+    from pipelines import groups, train_steps
+
+    for given, flag in ((args.step, "--step"), (args.budget, "--budget"), (args.zoo, "--zoo")):
+        if given:
+            raise UserError(f"{flag} doesn't go with --groups: leave it out")
+    if args.out is None:
+        raise UserError("--out is missing: --groups writes results, models and a figure there")
+    features_of(args.family)
+    job = train_steps.Job(
+        features=args.features,
+        out=args.out,
+        params=train_steps.load_params(args.params, args.seed),
+        events=args.events,
+    )
+    if not args.no_register:
+        _check_registry(args)
+    return groups.run(args, job)
 
 
 def _within_budget(args: argparse.Namespace) -> int:

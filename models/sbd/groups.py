@@ -76,22 +76,36 @@ def grouping(table: pl.DataFrame | pl.LazyFrame, columns: Sequence[str]) -> dict
     frame = table.lazy()
     check_columns(frame.collect_schema().names(), columns)
     pairs = (
-        frame.select("connection", label(columns).alias("group"))
-        .drop_nulls()
-        .unique()
-        .collect()
-        .sort("connection", "group")
+        frame.select("connection", label(columns).alias("group")).drop_nulls().unique().collect()
     )
-    twice = pairs.filter(pairs["connection"].is_duplicated())
-    if len(twice):
-        name, first, second = twice["connection"][0], *twice["group"][:2]
-        raise UserError(
-            f"connection {name!r} is in {first!r} and in {second!r}: group by attributes that "
-            "don't change within a connection"
-        )
+    check_constant(pairs)
     if pairs.is_empty():
         raise UserError(
             f"no connection has a value of {', '.join(columns)}: nothing to group by; give the "
             "attributes in the labels file of `cczoo ingest`, or use --groups auto"
         )
     return dict(zip(pairs["connection"], pairs["group"], strict=True))
+
+
+def check_constant(pairs: pl.DataFrame) -> None:
+    """Refuse attributes that change within a connection.
+
+    Parameters
+    ----------
+    pairs : polars.DataFrame
+        Columns connection and group, any number of rows of each connection.
+
+    Raises
+    ------
+    UserError
+        With a connection that is in two groups.
+    """
+    connection, group = pairs.columns
+    pairs = pairs.unique()
+    twice = pairs.filter(pairs[connection].is_duplicated()).sort(connection, group)
+    if len(twice):
+        name, first, second = twice[connection][0], *twice[group][:2]
+        raise UserError(
+            f"connection {name!r} is in {first!r} and in {second!r}: group by attributes that "
+            "don't change within a connection"
+        )

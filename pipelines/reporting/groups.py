@@ -1,0 +1,133 @@
+"""What ``cczoo train sbd --groups`` decided: on a terminal, as a figure, in the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.sbd.card import interval
+from pipelines.reporting import figures, markup
+from pipelines.reporting.inputs import Inputs, MissingInput
+
+COMMAND = (
+    "cczoo train sbd --groups family --features data/processed/sbd.parquet --params params.yaml "
+    "--out reports/groups --no-register"
+)
+NAMED = 40
+"""So many groups have their names in the figure and all their rows on a terminal."""
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Print a row per group, of many groups those with a model of their own, and the counts."""
+    from rich.console import Console
+    from rich.table import Table
+
+    rows, counts = result["groups"], result["counts"]
+    if len(rows) > NAMED:
+        rows = [row for row in rows if row["decision"] != "pooled"][:NAMED]
+    view = Table("group", "connections", "windows", "own", "pooled", "own less pooled", "takes")
+    for row in rows:
+        figures_ = (interval(row.get(key)) for key in ("own", "pooled", "difference"))
+        sizes = (str(row.get(key, "–")) for key in ("connections", "windows"))
+        view.add_row(row["group"], *sizes, *figures_, _takes(row))
+    Console().print(view)
+    if len(rows) < len(result["groups"]):
+        print(f"{len(rows)} of {len(result['groups'])} groups shown: all are in groups.json")
+    print(
+        f"{counts['own']} groups with a model of their own, {counts['pooled']} with "
+        f"{result['model']}, {counts['failed']} failed"
+    )
+    if result["rows_without_group"]:
+        without, rows_ = result["rows_without_group"], result["rows"]
+        print(f"{without} of {rows_} rows are in no group: {result['model']}", file=sys.stderr)
+
+
+def draw(result: Mapping[str, Any]) -> str:
+    """The differences with their intervals as an SVG file, the largest at the top."""
+    return _draw(result, standalone=True)
+
+
+def groups(inputs: Inputs) -> str:
+    """Section of the report: the figure, a row per group, how it was decided."""
+    path = inputs.root / "reports" / "groups" / "groups.json"
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise MissingInput(path, COMMAND) from None
+    columns = [
+        markup.Column("group", number=False),
+        markup.Column("connections"),
+        markup.Column("windows"),
+        markup.Column("own", group="windows right, connections left out"),
+        markup.Column("pooled", group="windows right, connections left out"),
+        markup.Column("own less pooled", group="windows right, connections left out"),
+        markup.Column("own less pooled", group="fixed test set"),
+        markup.Column("takes", number=False),
+    ]
+    rows = [
+        [
+            row["group"],
+            row.get("connections"),
+            row.get("windows"),
+            *(row.get(key) for key in ("own", "pooled", "difference")),
+            (row.get("test") or {}).get("difference"),
+            _takes(row),
+        ]
+        for row in result["groups"]
+    ]
+    counts = result["counts"]
+    level = round(100 * result["confidence"])
+    text = (
+        f"Groups by {', '.join(result['columns'])}: {counts['own']} take a model of their own, "
+        f"{counts['pooled']} the pooled {result['model']}, {counts['failed']} failed. A group "
+        f"takes its own where the {level} % interval of the difference (paired bootstrap over "
+        "connections) lies above zero. Both models are made alike, settings chosen within their "
+        "own training rows, and neither has seen the connections that it is judged on. The fixed "
+        "test set, which nothing was chosen on, shows afterwards how both do."
+    )
+    picture = markup.figure(
+        _draw(result, standalone=False), f"Accuracy of own less pooled, {level} % intervals"
+    )
+    return picture + markup.table(columns, rows, "A model for each group") + markup.paragraph(text)
+
+
+def _draw(result: Mapping[str, Any], standalone: bool) -> str:
+    from matplotlib import pyplot
+
+    rows = [row for row in result["groups"] if row.get("difference")]
+    rows.sort(key=lambda row: row["difference"]["mean"])
+    named = len(rows) <= NAMED
+    height = 0.8 + 0.24 * len(rows) if named else 6.0
+    with figures.style():
+        fig, axis = pyplot.subplots(figsize=(6.4, max(1.6, height)))
+        for decision, colour in (("own", 2), ("pooled", 6)):
+            at = [i for i, row in enumerate(rows) if row["decision"] == decision]
+            _bars(axis, at, [rows[i]["difference"] for i in at], decision, figures.COLOURS[colour])
+        axis.axvline(0.0, color=figures.INK, linewidth=0.8)
+        axis.set_xlabel("accuracy per window: own model less the pooled one")
+        if named:
+            axis.set_yticks(range(len(rows)), [row["group"] for row in rows])
+        else:
+            axis.set_ylabel(f"{len(rows)} groups")
+        axis.legend(title="takes", loc="lower right")
+        title = "Own models less the pooled one, per group"
+        return figures.svg(fig, "groups", title, standalone=standalone)
+
+
+def _bars(
+    axis: Any, at: Sequence[int], values: Sequence[Mapping[str, float]], name: str, colour: str
+) -> None:
+    mean = [value["mean"] for value in values]
+    spread = [
+        [m - value["low"] for m, value in zip(mean, values, strict=True)],
+        [value["high"] - m for m, value in zip(mean, values, strict=True)],
+    ]
+    axis.errorbar(mean, at, xerr=spread, fmt="o", ms=3, elinewidth=0.8, color=colour, label=name)
+
+
+def _takes(row: Mapping[str, Any]) -> str:
+    if row["decision"] == "own":
+        return "own"
+    return f"{row['decision']}: {row['reason']}" if "difference" not in row else row["decision"]
