@@ -12,6 +12,8 @@ from features.spec import Feature, schema_hash
 
 OPSET = {"": 17, "ai.onnx.ml": 3}
 """Pinned: the newest that ONNX Runtime on long-term distributions runs."""
+TREE_LIBRARIES = frozenset({"LGBMClassifier", "XGBClassifier", "TreeEnsemble"})
+"""Classifiers that skl2onnx doesn't know; see :mod:`export.onnx_trees`."""
 
 
 def convert(
@@ -47,6 +49,10 @@ def convert(
 
     final = estimator.steps[-1][1] if type(estimator).__name__ == "Pipeline" else estimator
     margin = not hasattr(estimator, "predict_proba")
+    if type(final).__name__ in TREE_LIBRARIES:
+        from export.onnx_trees import convert_trees
+
+        return convert_trees(estimator, features, name, labels, extra)
     # LinearSVC is the one converter of these that has no zipmap to switch off.
     options = {} if type(final).__name__ == "LinearSVC" else {"zipmap": False}
     if margin:

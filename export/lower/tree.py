@@ -27,8 +27,12 @@ def leaf_probability(tree: Any) -> NDArray[np.float64]:
     return np.asarray(weight[:, 1] / weight.sum(axis=1))
 
 
-def sklearn_nodes(prepared: Prepared, tree: Any, values: NDArray[np.int64]) -> Nodes:
+def sklearn_nodes(
+    prepared: Prepared, tree: Any, values: NDArray[np.int64], *, single: bool = True
+) -> Nodes:
     """Nodes of a scikit-learn tree with integer thresholds and the given leaf values [nodes].
+
+    ``single``: the tree sees its inputs rounded to float32, as scikit-learn's do.
 
     scikit-learn keeps a tree's nodes in preorder for depth-first growth but not for best-first
     (``max_leaf_nodes``), so they are ordered here.
@@ -52,5 +56,5 @@ def sklearn_nodes(prepared: Prepared, tree: Any, values: NDArray[np.int64]) -> N
         waiting.append((int(tree.children_right[node]), len(feature)))
         waiting.append((int(tree.children_left[node]), -1))
         feature.append(prepared.columns[j])
-        value.append(prepared.last_left(j, float(tree.threshold[node])))
+        value.append(prepared.last_left(j, float(tree.threshold[node]), single=single))
     return tidy_nodes(Nodes(tuple(feature), tuple(value), tuple(right)), prepared.features)

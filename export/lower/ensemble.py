@@ -1,0 +1,48 @@
+"""LightGBM, XGBoost and trees given as arrays -> Forest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from export.fixed import Q16
+from export.forms.forest import Forest
+from export.forms.nodes import MAX_NODES
+from export.lower.linear import decision_cut
+from export.lower.prepare import NotLowerable, Prepared
+from export.lower.tree import sklearn_nodes
+from models.sbd.automl import trees
+
+
+def lower(prepared: Prepared) -> Forest:
+    """Lower ``LGBMClassifier``, ``XGBClassifier`` and ``TreeEnsemble``, of two classes.
+
+    Every comparison turns on the integer where the library's own does (LightGBM compares doubles,
+    XGBoost floats); leaves are rounded to Q16, the prior moves into the cut.
+    """
+    ensemble = as_ensemble(prepared)
+    nodes = []
+    for tree in ensemble.trees:
+        q16 = np.floor(tree.value * Q16 + 0.5).astype(np.int64)
+        nodes.append(sklearn_nodes(prepared, tree, q16, single=ensemble.single))
+    total = sum(map(len, nodes))
+    if total > MAX_NODES:
+        raise NotLowerable(f"its trees have {total} nodes together, {MAX_NODES} is the most")
+    if ensemble.link == trees.MEAN:
+        cut = prepared.threshold
+        if prepared.calibrator is not None:
+            cut = prepared.output_cut(0.0, 1.0)
+        sum_cut = math.floor(min(max(cut, -1.0), 2.0) * Q16 * len(nodes) + 0.5)
+    else:
+        cut = min(max(decision_cut(prepared) - ensemble.prior, -1e9), 1e9)
+        sum_cut = math.floor(cut * Q16)
+    return Forest(prepared.features, prepared.labels, sum_cut, tuple(nodes))
+
+
+def as_ensemble(prepared: Prepared) -> trees.TreeEnsemble:
+    """The estimator's trees as arrays."""
+    try:
+        return trees.of(prepared.estimator)
+    except trees.OtherTrees as error:
+        raise NotLowerable(str(error)) from None

@@ -1,0 +1,131 @@
+"""Trees given as arrays -> ONNX: one tree ensemble over the features as they are.
+
+Scalings before the trees move into their thresholds, each to the largest float32 that goes left,
+so that the file turns where the model does on every float32 observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from export.lower.ensemble import as_ensemble
+from export.lower.prepare import NotLowerable, Prepared, prepare
+from features.spec import Feature
+from models.sbd.automl.trees import MEAN, TreeEnsemble
+
+Floats = NDArray[np.float64]
+
+
+def convert_trees(
+    estimator: Any,
+    features: Sequence[Feature],
+    name: str,
+    labels: tuple[str, ...],
+    extra: Mapping[str, str] | None = None,
+) -> bytes:
+    """Convert LightGBM's, XGBoost's or a `TreeEnsemble`; as :func:`export.onnx_file.convert`.
+
+    Raises
+    ------
+    UserError
+        When they are trees of a kind that has no such form.
+    """
+    from onnx import TensorProto, checker, helper
+
+    from export.onnx_file import OPSET, metadata
+
+    try:
+        prepared = prepare(estimator, tuple(features), (labels[0], labels[1]), 0.5)
+        ensemble = as_ensemble(prepared)
+    except NotLowerable as error:
+        raise UserError(f"model {name!r}: no conversion to ONNX: {error}") from None
+    settings: dict[str, Any] = {
+        "n_targets": 1,
+        "aggregate_function": "AVERAGE" if ensemble.link == MEAN else "SUM",
+        "base_values": [float(ensemble.prior)],
+        **_attributes(prepared, ensemble),
+    }
+    link = "Identity" if ensemble.link == MEAN else "Sigmoid"
+    nodes = [
+        helper.make_node(
+            "TreeEnsembleRegressor",
+            ["features"],
+            ["scores"],
+            domain="ai.onnx.ml",
+            **settings,
+        ),
+        helper.make_node("Reshape", ["scores", "flat"], ["chosen"]),
+        helper.make_node(link, ["chosen"], ["probability"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, [None, len(features)])],
+        [helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"])],
+        [helper.make_tensor("flat", TensorProto.INT64, [1], [-1])],
+    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in OPSET.items()]
+    model = helper.make_model(graph, opset_imports=imports, producer_name="cczoo")
+    model.ir_version = 8
+    helper.set_model_props(model, {**metadata(features, labels), **(extra or {})})
+    checker.check_model(model)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _attributes(prepared: Prepared, ensemble: TreeEnsemble) -> dict[str, list[Any]]:
+    """Nodes and leaves of all trees, as the operator wants them."""
+    found: dict[str, list[Any]] = {}
+    for number, tree in enumerate(ensemble.trees):
+        leaf = tree.children_left < 0
+        ids = np.arange(len(leaf))
+        inputs = np.where(leaf, 0, tree.feature)
+        columns = np.asarray(prepared.columns)[inputs]
+        bounds = largest_left(prepared, inputs, tree.threshold, single=ensemble.single)
+        parts: dict[str, list[Any]] = {
+            "nodes_treeids": [number] * len(ids),
+            "nodes_nodeids": ids.tolist(),
+            "nodes_featureids": columns.tolist(),
+            "nodes_values": np.where(leaf, 0.0, bounds).tolist(),
+            "nodes_modes": ["LEAF" if one else "BRANCH_LEQ" for one in leaf],
+            "nodes_truenodeids": np.where(leaf, 0, tree.children_left).tolist(),
+            "nodes_falsenodeids": np.where(leaf, 0, tree.children_right).tolist(),
+            "target_treeids": [number] * int(leaf.sum()),
+            "target_nodeids": ids[leaf].tolist(),
+            "target_ids": [0] * int(leaf.sum()),
+            "target_weights": tree.value[leaf].tolist(),
+        }
+        for key, part in parts.items():
+            found.setdefault(key, []).extend(part)
+    return found
+
+
+def largest_left(
+    prepared: Prepared, inputs: NDArray[np.int64], threshold: Floats, *, single: bool
+) -> Floats:
+    """Largest finite float32 of the feature whose input is at most the threshold, float64 [nodes].
+
+    Found by bisection over the order of all float32 numbers, as the trees' library rounds.
+    """
+    top = int(np.array(np.finfo(np.float32).max).view(np.int32))
+    low = np.full(len(inputs), -top - 1, dtype=np.int64)
+    high = np.full(len(inputs), top, dtype=np.int64)
+    while (low < high).any():
+        middle = (low + high + 1) >> 1
+        z = _ordered(middle).astype(np.float64)
+        for center, spread in prepared.steps:
+            z = (z - center[inputs]) / spread[inputs]
+        seen = z.astype(np.float32).astype(np.float64) if single else z
+        left = seen <= threshold
+        low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
+    return _ordered(np.maximum(low, -top)).astype(np.float64)
+
+
+def _ordered(number: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The float32 at a place in their order; 0 is zero."""
+    size = np.abs(number).astype(np.int32).view(np.float32)
+    return np.where(number < 0, -size, size).astype(np.float32)
