@@ -111,7 +111,7 @@ def test_the_interval_covers_what_it_should() -> None:
         value = own.paired(mine, other, group, plan(seed=seed))["difference"]
         assert value["mean"] == pytest.approx(mine.mean() - other.mean())
         covered += value["low"] <= 0.1 <= value["high"]
-    assert 51 <= covered
+    assert covered >= 51
 
 
 def test_a_group_of_too_little_data_says_of_what() -> None:
