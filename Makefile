@@ -12,8 +12,9 @@ export RAY_USAGE_STATS_ENABLED := 0
 CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
 JOBS ?= 12
 SECONDS ?= 600
+SEEDS ?= 10
 
-.PHONY: help automl setup repro test lint fuzz bench ui lab-data clean fidelity
+.PHONY: help automl setup repro test lint fuzz bench ui lab-data clean fidelity papers
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -54,6 +55,9 @@ bench: .make/setup ## every benchmark beside its peers, one after the other (QUI
 fidelity: .make/setup ## docs/fidelity*.md: the simulator beside ns-3 (where it is installed) and the kernel (after make repro)
 	$(RUN) python -m benchmarks.ns3.compare
 	$(RUN) python -m pipelines.fidelity --events data/interim/events --features data/processed/sbd.parquet --out docs/fidelity-linux.md
+
+papers: .make/setup ## docs/papers.md: what the papers report of classical controls, simulated; resumes
+	$(RUN) python -m pipelines.papers --seeds $(SEEDS) --out docs/papers.md
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

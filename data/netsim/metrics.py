@@ -94,6 +94,25 @@ def simulate(scenario: Scenario, controller: str, seed: int) -> dict[str, Any]:
     return result
 
 
+def shares(scenario: Scenario, controller: str, seed: int, step_s: float) -> dict[str, Any]:
+    """Goodput of every measured flow over time.
+
+    Returns
+    -------
+    dict
+        name -> array, Mbit/s in each ``step_s`` from the start.
+    """
+    network = Network(scenario, controller, seed)
+    count = round(scenario.duration_s / step_s)
+    received = np.zeros((count + 1, len(network.flow_of)))
+    for i in range(count):
+        network.advance((i + 1) * step_s)
+        received[i + 1] = network.state.conn["data_rcv"]
+    rates = np.diff(received, axis=0) * network.state.conn["payload"] * 8 / step_s / 1e6
+    measured = [i for i, flow in enumerate(network.flow_of) if flow.measure]
+    return {network.flow_names[i]: rates[:, i] for i in measured}
+
+
 def _snapshot(network: Network) -> dict[str, Any]:
     state = network.state
     return {

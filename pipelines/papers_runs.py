@@ -1,0 +1,124 @@
+"""Runs of the papers' scenarios, each kept as soon as it is finished."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Self
+
+import data.netsim
+from data.netsim.cc import CONTROLS
+
+if TYPE_CHECKING:
+    from data.netsim.scenario import Scenario
+
+Run = dict[str, float]
+"""Metric -> value of one seed; ``flows.NAME`` is a flow's goodput (Mbit/s)."""
+
+Results = dict[tuple[str, str], list[Run]]
+"""(variant, control) -> runs in the order of seeds."""
+
+_UNREAD = ("runner.py", "paper.py", "from_lab.py", "capacity.py", "events.py", "agents.py")
+"""Files of the simulator on which no result depends."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: where it belongs and what is simulated."""
+
+    scenario: str
+    label: str
+    cc: str
+    seed: int
+    spec: Scenario
+
+    def controls(self) -> frozenset[str]:
+        """Names of the congestion controls that take part."""
+        named = {cc for flow in self.spec.flows for cc in [*(flow.ccs or []), flow.cc] if cc}
+        return frozenset({*named, self.cc} & set(CONTROLS))
+
+    def key(self) -> str:
+        """Hash of all that the result depends on: settings, traces, control, seed, sources."""
+        tree = self.spec.model_dump(mode="json", exclude={"title", "source", "paper", "variants"})
+        digest = hashlib.sha256(sources(self.controls()).encode())
+        digest.update(json.dumps([tree, self.cc, self.seed], sort_keys=True).encode())
+        for link in self.spec.links.values():
+            if link.trace is not None and Path(link.trace).is_file():
+                digest.update(Path(link.trace).read_bytes())
+        return digest.hexdigest()
+
+
+@functools.cache
+def sources(controls: frozenset[str]) -> str:
+    """Hash of the simulator's sources; of controls only the given and what they import."""
+    root = Path(data.netsim.__file__).parent
+    own = {name: module.rpartition(".")[2] for name, module in CONTROLS.items()}
+    needed = {"reno", *(own[name] for name in controls)}
+    while True:
+        texts = [(root / "cc" / f"{stem}.py").read_text(encoding="utf-8") for stem in needed]
+        more = {stem for text in texts for stem in re.findall(r"data\.netsim\.cc\.(\w+)", text)}
+        if more <= needed:
+            break
+        needed |= more
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        foreign = path.parent.name == "cc" and path.stem in {*own.values()} - needed
+        if path.name not in _UNREAD and not foreign:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+class Kept:
+    """Finished runs in ``runs.jsonl``; a line that a killed command left unfinished is passed over.
+
+    Parameters
+    ----------
+    directory : Path
+        Made where it isn't there.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._path = directory / "runs.jsonl"
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+        self._file: IO[str]
+
+    def __enter__(self) -> Self:
+        """Read what is there, open it for more."""
+        whole = True
+        if self._path.is_file():
+            for line in self._path.read_text(encoding="utf-8").splitlines(keepends=True):
+                whole = line.endswith("\n")
+                try:
+                    self._runs.update(json.loads(line))
+                except json.JSONDecodeError:
+                    continue
+        self._file = self._path.open("a", encoding="utf-8")
+        if not whole:
+            self._file.write("\n")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def run(self, task: Task) -> Run:
+        """The run's metrics: what is kept, or simulated and kept now."""
+        from data.netsim.metrics import simulate
+
+        key = task.key()
+        if key not in self._runs:
+            result = simulate(task.spec, task.cc, task.seed)
+            flows = result.pop("flows")
+            run = {**result, **{f"flows.{name}": rate for name, rate in flows.items()}}
+            with self._lock:
+                self._runs[key] = run
+                self._file.write(json.dumps({key: run}) + "\n")
+                self._file.flush()
+        return self._runs[key]
