@@ -35,6 +35,9 @@ class Options(Strict):
     sbd: SbdParams = Field(
         SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
     )
+    subflows: int = Field(
+        2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
+    )
     depth: int | None = Field(None, description="pass: trees of at most so many comparisons deep")
     nodes: int | None = Field(None, description="pass: trees of at most so many nodes together")
     bits: int | None = Field(None, description="pass: bits of a threshold, leaf or coordinate")

@@ -12,6 +12,8 @@ otherwise:
 - a window is closed by the first call at or past its end, whichever subflow's: a kernel can't
   know, as a log does, that a subflow will never be heard of again;
 - only the scaled root at the end is rounded, half up as :class:`features.spec.Feature` says.
+
+Of three and more subflows they are the windows of :mod:`features.pairs`, pair by pair.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numba
@@ -34,12 +37,25 @@ from features.windows import Events, choose_pair, wifi_subflow
 
 POINTS_MAX = 1024
 """Above it a sum along a warping path could pass 2^64."""
+SUBFLOWS_MAX = 8
+"""As many as Linux's path manager allows."""
 
 
 class Fixed(NamedTuple):
     """Windows in time order: ``window`` int64 [n], its index, and ``x`` int64 [n, features]."""
 
     window: Int
+    x: Int
+
+
+class FixedPairs(NamedTuple):
+    """By window, then pair: ``window`` int64 [n], ``pair`` int64 [n, 2], ``x`` int64 [n, features].
+
+    ``pair`` holds two positions, the smaller first.
+    """
+
+    window: Int
+    pair: Int
     x: Int
 
 
@@ -107,13 +123,21 @@ def compute(
     return evaluate(made, wifi_of(row, pair), params, features)
 
 
-def wifi_of(row: Mapping[str, Any], pair: tuple[int, int]) -> int:
-    """Position of the WiFi subflow in the pair, -1 where the row names none of the two."""
+def wifi_of(row: Mapping[str, Any], subflows: Sequence[int]) -> int:
+    """Position of the WiFi subflow among these, -1 where the row names none of them."""
     subflow = wifi_subflow(row)
-    return pair.index(subflow) if subflow in pair else -1
+    return subflows.index(subflow) if subflow in subflows else -1
 
 
 def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Feature]) -> Fixed:
+    """What calls on two subflows mean: :func:`evaluate_pairs` of one pair."""
+    window, _, x = evaluate_pairs(made, wifi, 2, params, features)
+    return Fixed(window, x)
+
+
+def evaluate_pairs(
+    made: Calls, wifi: int, subflows: int, params: SbdParams, features: Sequence[Feature]
+) -> FixedPairs:
     """What calls mean.
 
     Parameters
@@ -121,7 +145,10 @@ def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Featu
     made : Calls
         Any at all.
     wifi : int
-        0 or 1: the WiFi subflow; -1: the one of the smaller min RTT when the first window starts.
+        A subflow: WiFi's; -1: none. Of two others the first one is that of the smaller min RTT
+        when it became a member (of two: when the first window starts).
+    subflows : int
+        2 to 8; calls for 0 to ``subflows`` - 1 count.
     params : SbdParams
     features : sequence of Feature
         Of :data:`features.smartsbd.FEATURES`.
@@ -129,30 +156,38 @@ def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Featu
     Raises
     ------
     ValueError
-        When ``max_points`` is above :data:`POINTS_MAX`.
+        When ``max_points`` is above :data:`POINTS_MAX`, or the number of subflows out of range.
     """
     if params.max_points > POINTS_MAX:
         raise ValueError(f"max_points {params.max_points} is above {POINTS_MAX}")
-    heard = made.take(np.isin(made.subflow, (0, 1)))
+    if not 2 <= subflows <= SUBFLOWS_MAX:
+        raise ValueError(f"{subflows} subflows: 2 to {SUBFLOWS_MAX} are possible")
+    heard = made.take((made.subflow >= 0) & (made.subflow < subflows))
     if not needs_throughput(features):
         heard = heard.take(~heard.is_ack)
     clock_us = clock(heard)
-    flows = [flow(heard, clock_us, number, params) for number in (0, 1)]
+    flows = [flow(heard, clock_us, number, params) for number in range(subflows)]
     quantities = [quantity(feature) for feature in features]
     index: list[int] = []
+    pairs: list[tuple[int, int]] = []
     x: list[list[int]] = []
     for window in _windows(flows, clock_us, wifi, params):
         index.append(window.index)
+        pairs.append(window.pair)
         x.append([_feature(q, window) for q in quantities])
-    shape = (len(index), len(features))
-    return Fixed(np.array(index, np.int64), np.array(x, np.int64).reshape(shape))
+    return FixedPairs(
+        np.array(index, np.int64),
+        np.array(pairs, np.int64).reshape(-1, 2),
+        np.array(x, np.int64).reshape(-1, len(features)),
+    )
 
 
 @dataclass(frozen=True)
 class _Window:
-    """WiFi subflow first; ``series`` int64 [2, points] by name."""
+    """WiFi subflow first but in ``pair``; ``series`` int64 [2, points] by name."""
 
     index: int
+    pair: tuple[int, int]
     min_rtt_us: tuple[int, int]
     series: dict[str, Int]
 
@@ -160,27 +195,30 @@ class _Window:
 def _windows(
     flows: Sequence[Flow], clock_us: Int, wifi: int, params: SbdParams
 ) -> Iterator[_Window]:
-    entries = [times[states > 0] for times, states in (f.CState for f in flows)]
-    if any(entry.size == 0 for entry in entries):
+    congested = [times[states > 0] for times, states in (f.CState for f in flows)]
+    entries = {i: int(times[0]) for i, times in enumerate(congested) if times.size}
+    if len(entries) < 2:
         return
-    start, index = int(max(entry[0] for entry in entries)), 0
+    joined: dict[int, int] = {}
+    start, index = sorted(entries.values())[1], 0
     while True:
-        before = [v[: np.searchsorted(t, start, side="right")] for t, v in (f.RTT for f in flows)]
-        if any(values.size == 0 for values in before):
+        smallest = _members(flows, entries, start)
+        if len(smallest) < 2:
             return
-        smallest = [int(values.min()) for values in before]
-        if wifi not in (0, 1):
-            wifi = int(smallest[1] < smallest[0])
-        length = max(params.window_factor * max(smallest), params.min_window_us)
+        joined = smallest | joined
+        length = max(params.window_factor * max(smallest.values()), params.min_window_us)
         end = start + length
         if clock_us[-1] < end:
             return
         inside = [int(np.diff(np.searchsorted(f.RTT[0], (start, end)))[0]) for f in flows]
-        if min(inside) >= params.min_samples:
-            step_q16 = max(min(smallest) * Q16, -(-length * Q16 // params.max_points))
-            points = -(-length * Q16 // step_q16)
-            grid_us = start + (np.arange(points) * step_q16 >> 16)
-            ordered = (flows[wifi], flows[1 - wifi])
+        step_q16 = max(min(smallest.values()) * Q16, -(-length * Q16 // params.max_points))
+        points = -(-length * Q16 // step_q16)
+        grid_us = start + (np.arange(points) * step_q16 >> 16)
+        heard = [i for i in smallest if inside[i] >= params.min_samples]
+        for a, b in combinations(heard, 2):
+            swap = wifi == b if wifi in (a, b) else joined[b] < joined[a]
+            first, second = (b, a) if swap else (a, b)
+            ordered = (flows[first], flows[second])
             series = {
                 "RTT": [linear(f.RTT, grid_us, end) for f in ordered],
                 "CState": [step(f.CState, grid_us) for f in ordered],
@@ -188,7 +226,8 @@ def _windows(
             }
             yield _Window(
                 index,
-                (smallest[wifi], smallest[1 - wifi]),
+                (a, b),
+                (smallest[first], smallest[second]),
                 {name: np.stack(pair) for name, pair in series.items()},
             )
         passed = 1
@@ -197,6 +236,16 @@ def _windows(
             following = int(clock_us[np.searchsorted(clock_us, start, side="right")])
             passed = max(1, (following - start) // length)
         start, index = start + passed * length, index + passed
+
+
+def _members(flows: Sequence[Flow], entries: Mapping[int, int], start: int) -> dict[int, int]:
+    """Subflows that have been congested and have an RTT by then, and their smallest RTTs."""
+    found = {}
+    for i, (times, values) in enumerate(f.RTT for f in flows):
+        before = values[: np.searchsorted(times, start, side="right")]
+        if before.size and i in entries and entries[i] <= start:
+            found[i] = int(before.min())
+    return found
 
 
 def _feature(q: Quantity, window: _Window) -> int:

@@ -80,6 +80,19 @@ def pair_windows(
     return _cut({s: usable[s] for s in congested}, congested, wifi_subflow(row), params)
 
 
+def choose_subflows(events: Events, most: int) -> tuple[int, ...] | None:
+    """Subflows that exported code has room for: those with the most events, by number.
+
+    None where there are fewer than two. For ``most`` = 2 it is the pair of
+    :func:`features.windows.choose_pair`.
+    """
+    if most == 2:
+        return choose_pair(events)
+    counts = {s: sum(t.size for t, _ in variables.values()) for s, variables in events.items()}
+    ranked = sorted(counts, key=lambda subflow: (-counts[subflow], subflow))
+    return tuple(sorted(ranked[:most])) if len(ranked) >= 2 else None
+
+
 def _cut(
     traces: Mapping[int, Trace], entries: Mapping[int, int], wifi: int | None, params: SbdParams
 ) -> tuple[list[PairWindow], str | None]:

@@ -1,7 +1,8 @@
 """How far exported features agree with Python's, over whole logs.
 
 For each bundle: windows of which the C and the fixed-point reference differ (must be 0), and what
-fixed point changes against the floating-point features and the float model of training.
+fixed point changes against the floating-point features and the float model of training. Of three
+and more subflows (``--set subflows=3``) every pair's window counts, and every partition.
 
     cczoo export smartsbd-dt -t c -t onnx --out build/smartsbd-dt
     python -m export.companions.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
@@ -24,19 +25,23 @@ from numpy.typing import NDArray
 
 from data.errors import UserError
 from data.ingest import ingest
+from data.labels import pair_label
 from data.schema import LABELS
 from data.store import iter_connections
-from export.companions.feed import Feed, build_feed
+from export.companions.feed import Answer, Feed
+from export.companions.feed_pairs import PairAnswer, PairFeed
+from export.companions.sbd import feed_of, made_for
 from export.fixed import to_integers
 from export.harness import CannotRun
 from export.manifest import Broken, Bundle, read_bundle
 from export.onnx_run import decided, predict
 from features import smartsbd
-from features.fixed_sbd import evaluate, needs_throughput, wifi_of
+from features.fixed_sbd import evaluate_pairs, needs_throughput, wifi_of
 from features.fixed_series import calls
+from features.pairs import choose_subflows, pair_windows
 from features.params import SbdParams
 from features.resample import Float, Int
-from features.windows import Window, choose_pair, windows
+from features.windows import Window
 
 BATCH = 64
 """Connections that the C is given at a time."""
@@ -50,15 +55,16 @@ class Agreement:
     """Counts of one bundle over the connections so far."""
 
     bundle: Bundle
-    feed: Feed
+    feed: Feed | PairFeed
     params: SbdParams
+    subflows: int
     connections: int = 0
     fixed: int = 0
     floating: int = 0
     mismatches: int = 0
     exact: list[Float] = field(default_factory=list)
     integers: list[Int] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
+    labels: list[str | None] = field(default_factory=list)
 
     def add(self, batch: Sequence[Connection]) -> None:
         """Compare the windows of some connections."""
@@ -66,22 +72,28 @@ class Agreement:
         acks = needs_throughput(features)
         made = []
         for row, events in batch:
-            pair = choose_pair(events)
-            if pair is not None:
-                given = calls(events, pair, self.params, acks)
-                made.append((row, events, given, wifi_of(row, pair)))
-        answers = self.feed.run([(given, wifi) for _, _, given, wifi in made], TIMEOUT_S)
-        for (row, events, given, wifi), answer in zip(made, answers, strict=True):
-            meant = evaluate(given, wifi, self.params, features)
+            chosen = choose_subflows(events, self.subflows)
+            if chosen is not None:
+                kept = {subflow: events[subflow] for subflow in chosen}
+                given = calls(events, chosen, self.params, acks)
+                made.append((row, kept, chosen, given, wifi_of(row, chosen)))
+        given_to = [(given, wifi) for *_, given, wifi in made]
+        answers: Sequence[Answer | PairAnswer] = self.feed.run(given_to, TIMEOUT_S)
+        for (row, kept, chosen, given, wifi), answer in zip(made, answers, strict=True):
+            meant = evaluate_pairs(given, wifi, self.subflows, self.params, features)
             self.mismatches += answer.unlike(meant, self._form_classes(meant.x))
-            found = windows(row, events, self.params)[0]
-            at = {window.index: x for window, x in zip(found, self._floats(found), strict=True)}
-            both = [k for k, index in enumerate(meant.window.tolist()) if index in at]
+            found = pair_windows(row, kept, self.params)[0]
+            floats = self._floats([window for _, window in found])
+            keys = [(window.index, *pair) for pair, window in found]
+            at = dict(zip(keys, floats, strict=True))
             self.fixed += len(meant.window)
             self.floating += len(found)
-            self.exact += [at[int(meant.window[k])] for k in both]
-            self.integers += [meant.x[k] for k in both]
-            self.labels += [str(row["label"])] * len(both)
+            for index, places, x in zip(meant.window.tolist(), meant.pair, meant.x, strict=True):
+                a, b = sorted(chosen[place] for place in places)
+                if (index, a, b) in at:
+                    self.exact.append(at[index, a, b])
+                    self.integers.append(x)
+                    self.labels.append(pair_label(row, (a, b)))
         self.connections += len(batch)
 
     def report(self) -> dict[str, Any]:
@@ -92,9 +104,11 @@ class Agreement:
         scaled = np.abs(x - to_integers(exact, features))
         float_classes = self._float_classes(exact)
         fixed_classes = self._form_classes(x)
-        truth = np.array([LABELS[::-1].index(label) for label in self.labels], np.int64)
+        known = np.array([label is not None for label in self.labels], np.bool_)
+        truth = np.array([label == LABELS[0] for label in self.labels], np.int64)
         return {
             "name": self.bundle.manifest["name"],
+            "subflows": self.subflows,
             "connections": self.connections,
             "windows_fixed": self.fixed,
             "mismatches_c_reference": self.mismatches,
@@ -105,8 +119,8 @@ class Agreement:
                 for f, column in zip(features, scaled.T, strict=True)
             },
             "disagreeing_verdicts": int((float_classes != fixed_classes).sum()),
-            "accuracy_float": float((float_classes == truth).mean()),
-            "accuracy_fixed": float((fixed_classes == truth).mean()),
+            "accuracy_float": _share((float_classes == truth)[known]),
+            "accuracy_fixed": _share((fixed_classes == truth)[known]),
         }
 
     def _floats(self, found: Sequence[Window]) -> Float:
@@ -143,9 +157,10 @@ def agreement(
     Returns
     -------
     list of dict
-        One per bundle: ``windows_fixed`` and ``mismatches_c_reference``; ``windows_both`` and, of
-        these, the ``largest_difference`` per feature in scaled units, ``disagreeing_verdicts`` of
-        the float model on float features, and both accuracies.
+        One per bundle, windows counted once for each pair: ``windows_fixed`` and
+        ``mismatches_c_reference``; ``windows_both`` and, of these, the ``largest_difference`` per
+        feature in scaled units, ``disagreeing_verdicts`` of the float model on float features, and
+        both accuracies (None without labels).
 
     Raises
     ------
@@ -157,6 +172,10 @@ def agreement(
         for one in counting:
             one.add(batch)
     return [one.report() for one in counting]
+
+
+def _share(hits: NDArray[np.bool_]) -> float | None:
+    return float(hits.mean()) if hits.size else None
 
 
 def _begin(path: Path, work: Path) -> Agreement:
@@ -171,12 +190,11 @@ def _begin(path: Path, work: Path) -> Agreement:
             "family smartsbd with -t c -t onnx"
         )
     work.mkdir()
-    made_of = (path, bundle.identifier, work, TIMEOUT_S)
     try:
-        feed = build_feed(*made_of, features=bundle.features)
+        feed = feed_of(bundle, work, TIMEOUT_S)
     except CannotRun as error:
         raise UserError(f"{path}: {error}") from None
-    return Agreement(bundle, feed, SbdParams.parse(targets["c"]["companion"], str(path)))
+    return Agreement(bundle, feed, *made_for(bundle))
 
 
 def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:

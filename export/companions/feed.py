@@ -23,7 +23,7 @@ from export.harness import (
     stack_bytes,
 )
 from export.ir import Ints
-from features.fixed_sbd import Fixed, needs_throughput
+from features.fixed_sbd import Fixed, FixedPairs, needs_throughput
 from features.fixed_series import Calls
 from features.spec import Feature
 
@@ -65,7 +65,6 @@ int64_t unit_window(const void *s)
 {{ const struct sbd *sbd = s; return (int64_t)sbd->grid[!sbd->filling].window; }}
 void unit_again(void *s) {{ ((struct sbd *)s)->ready = 1; }}
 """
-_NO_ACK = "(void)s; (void)subflow; (void)time_us; (void)acked_bytes;"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Answer:
     fixed: Fixed
     classes: Ints
 
-    def unlike(self, meant: Fixed, classes: Ints) -> int:
+    def unlike(self, meant: Fixed | FixedPairs, classes: Ints) -> int:
         """Windows that are missing, too many, or of which anything differs."""
         n = min(len(self.classes), len(classes))
         wrong = self.fixed.window[:n] != meant.window[:n]
@@ -91,18 +90,18 @@ class Feed:
     Attributes
     ----------
     executable : Path
-    features : int
-        Columns of its observations.
     flags : list of str
     object_bytes, stack_bytes : int or None
         Code and constants, the model's included; deepest frame.
+    features : int
+        Columns of its observations.
     """
 
     executable: Path
-    features: int
     flags: list[str]
     object_bytes: int | None
     stack_bytes: int | None
+    features: int
 
     @property
     def state_bytes(self) -> int:
@@ -135,14 +134,7 @@ class Feed:
     def _driver(
         self, connections: Sequence[tuple[Calls, int]], rounds: int, timeout_s: float
     ) -> tuple[bytes, str]:
-        parts = [_records(*connection) for connection in connections]
-        calls = np.concatenate(parts) if parts else np.empty(0, _CALL)
-        command = [str(self.executable), *map(str, (self.features, len(calls), rounds))]
-        done = run_command(command, timeout_s, calls.tobytes())
-        said = done.stderr.decode(errors="replace")
-        if done.returncode:
-            raise CannotRun(f"the compiled features failed ({done.returncode}): {said[:500]}")
-        return done.stdout, said
+        return run_driver(self.executable, (self.features, rounds), connections, timeout_s)
 
 
 def build_feed(
@@ -174,26 +166,78 @@ def build_feed(
     CannotRun
         When there is no compiler or it refuses the code.
     """
+    unit = _UNIT.format(identifier=identifier, ack=ack_statement(features))
+    made_of = (bundle, identifier, work, timeout_s)
+    return Feed(*compile_unit(*made_of, unit, "sbd_driver.c", flags), features=len(features))
+
+
+def ack_statement(features: Sequence[Feature]) -> str:
+    """What ``unit_ack`` does: the companion of a model without throughput has no ``sbd_ack``."""
+    if needs_throughput(features):
+        return "sbd_ack(s, subflow, time_us, acked_bytes);"
+    return "(void)s; (void)subflow; (void)time_us; (void)acked_bytes;"
+
+
+def compile_unit(
+    bundle: Path,
+    identifier: str,
+    work: Path,
+    timeout_s: float,
+    text: str,
+    driver: str,
+    flags: list[str] | None,
+) -> tuple[Path, list[str], int | None, int | None]:
+    """Compile C that includes a bundle's companion, and a driver of ``runtime`` around it.
+
+    Returns
+    -------
+    executable : Path
+    flags : list of str
+        The unit's.
+    object_bytes, stack_bytes : int or None
+        Its code and constants, and its deepest frame.
+    """
     compiler = find_compiler()
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     flags = [*kernel_flags(), f"-Wframe-larger-than={STACK_LIMIT}"] if flags is None else flags
     for name in (f"{identifier}.h", f"{identifier}_sbd.h"):
         shutil.copy(bundle / name, work / name)
     unit, model, executable = work / "unit.c", work / "unit.o", work / "feed"
-    ack = "sbd_ack(s, subflow, time_us, acked_bytes);" if needs_throughput(features) else _NO_ACK
-    unit.write_text(_UNIT.format(identifier=identifier, ack=ack))
+    unit.write_text(text)
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     compile_c([*compiler, *flags, *stack, "-c", str(unit), "-o", str(model)], timeout_s)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
-    driver = [*compiler, "-std=c99", "-O2", *kept, str(RUNTIME / "sbd_driver.c"), str(model)]
-    compile_c([*driver, "-o", str(executable)], timeout_s)
-    return Feed(
+    around = [*compiler, "-std=c99", "-O2", *kept, str(RUNTIME / driver), str(model)]
+    compile_c([*around, "-o", str(executable)], timeout_s)
+    return (
         executable,
-        len(features),
         flags,
         object_bytes(model, timeout_s),
         stack_bytes(work / "unit.su"),
     )
+
+
+def run_driver(
+    executable: Path,
+    arguments: Sequence[int],
+    connections: Sequence[tuple[Calls, int]],
+    timeout_s: float,
+) -> tuple[bytes, str]:
+    """Give a driver the calls of connections (and which subflow is WiFi); what it wrote.
+
+    Raises
+    ------
+    CannotRun
+        When it fails.
+    """
+    parts = [_records(*connection) for connection in connections]
+    calls = np.concatenate(parts) if parts else np.empty(0, _CALL)
+    command = [str(executable), *map(str, (len(calls), *arguments))]
+    done = run_command(command, timeout_s, calls.tobytes())
+    said = done.stderr.decode(errors="replace")
+    if done.returncode:
+        raise CannotRun(f"the compiled features failed ({done.returncode}): {said[:500]}")
+    return done.stdout, said
 
 
 def _records(calls: Calls, wifi: int) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from features.params import SbdParams
 LENGTH = 3000
 
 
-def random_calls(rng: np.random.Generator, params: SbdParams) -> Calls:
+def random_calls(rng: np.random.Generator, params: SbdParams, subflows: int = 2) -> Calls:
     """Make up a connection.
 
     Parameters
@@ -18,18 +18,20 @@ def random_calls(rng: np.random.Generator, params: SbdParams) -> Calls:
     rng : numpy.random.Generator
     params : SbdParams
         Calls come so often that several windows get complete.
+    subflows : int
+        How many, 2 to 8.
 
     Returns
     -------
     Calls
-        Two subflows with RTTs around two bases, states that come and go, ties in time, silence,
+        Subflows with RTTs around a base each, states that come and go, ties in time, silence,
         clocks that jump, RTTs of all 32 bits, subflows and states that don't exist.
     """
-    base_us = rng.integers(1, 10 ** rng.integers(2, 6), 2)
-    # Of the larger min RTT: what keeps some windows within LENGTH calls.
+    base_us = rng.integers(1, 10 ** rng.integers(2, 6), subflows)
+    # Of the largest min RTT: what keeps some windows within LENGTH calls.
     usual_us = max(2, int(base_us.max()) * params.window_factor // int(rng.integers(20, 600)))
     n = LENGTH
-    subflow = rng.integers(0, 2, n)
+    subflow = rng.integers(0, subflows, n)
     gap_us = rng.integers(0, usual_us, n)
     gap_us[rng.random(n) < 0.2] = 0
     rtt_us = base_us[subflow] + rng.integers(0, rng.integers(1, 3 * base_us.max() + 2), n)
@@ -41,7 +43,7 @@ def random_calls(rng: np.random.Generator, params: SbdParams) -> Calls:
         odd = rng.random(n) < 0.01
         rtt_us[odd] = rng.integers(0, 1 << 32, odd.sum())
         ca_state[odd] = rng.integers(-(2**31), 2**31, odd.sum())
-        subflow[odd] = rng.integers(-3, 4, odd.sum())
+        subflow[odd] = rng.integers(-3, subflows + 2, odd.sum())
         acked_bytes[odd] = rng.integers(0, 1 << 62, odd.sum())
         time_us[rng.random(n) < 0.01] -= usual_us
         for at in rng.integers(0, n, 2):

@@ -11,14 +11,15 @@ import numpy as np
 
 from data.errors import UserError
 from data.schema import CONGESTED_STATES
-from export.companions.feed import build_feed
+from export.companions.feed import Answer, Feed, build_feed
+from export.companions.feed_pairs import PairAnswer, PairFeed, build_pair_feed
 from export.companions.random_calls import random_calls
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
 from features import fixed_series as series
-from features.fixed_sbd import POINTS_MAX, Quantity, evaluate, needs_throughput, quantity
+from features.fixed_sbd import POINTS_MAX, Quantity, evaluate_pairs, needs_throughput, quantity
 from features.params import SbdParams
 from features.smartsbd import FEATURES
 from features.spec import Feature
@@ -28,6 +29,11 @@ FIELDS = {"RTT": "rtt_us", "CState": "congested", "Thpt": "rate"}
 TYPES = {"RTT": "uint32_t", "CState": "uint8_t", "Thpt": "uint32_t"}
 WINDOW_MAX_US = 1 << 36
 """As long as the largest factor makes a window of the largest RTT."""
+STRANGER = {
+    False: "subflow != 0 && subflow != 1",
+    True: "subflow < 0 || subflow >= SBD_SUBFLOWS",
+}
+"""In C: no subflow of the state's."""
 CONNECTIONS = 40
 """That verification makes up."""
 
@@ -38,8 +44,22 @@ def carries(features: Sequence[Feature]) -> bool:
 
 
 def settings(options: Options) -> dict[str, Any]:
-    """The windows' settings."""
-    return options.sbd.model_dump(exclude={"history_windows"})
+    """The windows' settings, and the number of subflows where it isn't two."""
+    many = {"subflows": options.subflows} if options.subflows > 2 else {}
+    return options.sbd.model_dump(exclude={"history_windows"}) | many
+
+
+def made_for(bundle: Bundle) -> tuple[SbdParams, int]:
+    """Settings and number of subflows of a bundle's companion.
+
+    Raises
+    ------
+    UserError
+        When the manifest holds other settings.
+    """
+    stated = dict(bundle.manifest["targets"]["c"]["companion"])
+    subflows = int(stated.pop("subflows", 2))
+    return SbdParams.parse(stated, f"{bundle.directory}: companion"), subflows
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:
@@ -57,6 +77,12 @@ def emit(source: Source, options: Options) -> dict[str, str]:
                 f"sbd.{name} {given}: exported features take {most} at most: lower it in "
                 "features.sbd, or export without -t c"
             )
+    many = options.subflows > 2
+    if many and "SB" not in source.labels:
+        raise UserError(
+            f"subflows={options.subflows}: {source.name} has the classes "
+            f"{', '.join(source.labels)}: one must be SB"
+        )
     quantities = [(f.name, quantity(f)) for f in source.features]
     parts = {
         kind: list(dict.fromkeys(q.parts for _, q in quantities if q.kind == kind))
@@ -66,6 +92,13 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     text = render(
         "sbd.h.j2",
         source=source,
+        many=many,
+        subflows=options.subflows,
+        n="SBD_SUBFLOWS" if many else "2",
+        first="wifi" if many else "0",
+        second="other" if many else "1",
+        fills="s->phase == SBD_FILLS" + (" && s->members >> subflow & 1" if many else ""),
+        stranger=STRANGER[many],
         params=params,
         quantities=quantities,
         warped=parts["DTWD"],
@@ -101,15 +134,17 @@ def header_name(identifier: str) -> str:
 
 def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     """Feed made-up connections, tame and hostile, and compare every window."""
-    window = SbdParams.parse(bundle.manifest["targets"]["c"]["companion"], "companion")
-    made_of = (bundle.directory, bundle.identifier, work, params.timeout_s)
-    feed = build_feed(*made_of, features=bundle.features)
+    window, subflows = made_for(bundle)
+    feed = feed_of(bundle, work, params.timeout_s)
     rng = np.random.default_rng(params.seed)
-    made = [(random_calls(rng, window), int(rng.integers(-1, 2))) for _ in range(CONNECTIONS)]
+    made = [
+        (random_calls(rng, window, subflows), int(rng.integers(-1, subflows)))
+        for _ in range(CONNECTIONS)
+    ]
     windows = mismatches = 0
-    answers = feed.run(made, params.timeout_s)
+    answers: Sequence[Answer | PairAnswer] = feed.run(made, params.timeout_s)
     for (calls, wifi), answer in zip(made, answers, strict=True):
-        meant = evaluate(calls, wifi, window, bundle.features)
+        meant = evaluate_pairs(calls, wifi, subflows, window, bundle.features)
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
         mismatches += answer.unlike(meant, classes)
@@ -121,6 +156,15 @@ def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
         "stack_bytes": feed.stack_bytes,
         "state_bytes": feed.state_bytes,
     }
+
+
+def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed | PairFeed:
+    """A bundle's companion compiled as a kernel would, for its number of subflows."""
+    made_of = (bundle.directory, bundle.identifier, work, timeout_s)
+    _, subflows = made_for(bundle)
+    if subflows > 2:
+        return build_pair_feed(*made_of, features=bundle.features, subflows=subflows)
+    return build_feed(*made_of, features=bundle.features)
 
 
 def _classes(bundle: Bundle, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

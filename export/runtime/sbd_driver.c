@@ -89,8 +89,8 @@ static void measure(void *s, const struct call *calls, size_t n, void **kept, in
 
 int main(int argc, char **argv)
 {
-	size_t features = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
-	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	size_t features = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	int rounds = argc > 3 ? atoi(argv[3]) : 0, windows = 0;
 	struct call *calls = malloc(n * sizeof(*calls) + 1);
 	int32_t *x = malloc(features * sizeof(*x));
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
 	if (!features || !calls || !x || !answer || !s ||
 	    fread(calls, sizeof(*calls), n, stdin) != n || (n && calls[0].kind != BEGIN)) {
-		fprintf(stderr, "usage: sbd_driver FEATURES CALLS [ROUNDS] < calls\n");
+		fprintf(stderr, "usage: sbd_driver CALLS FEATURES [ROUNDS] < calls\n");
 		return 2;
 	}
 	fprintf(stderr, "%zu\n", unit_bytes());
