@@ -14,8 +14,8 @@ from data.netsim.scenario import Flow, Link, Path_, Scenario
 
 WARMUP_S = 0.5
 """Background traffic begins so much earlier than the connection, as in the lab."""
-SEGMENT: dict[str, Any] = {"segment_bytes": 1428, "header_bytes": 72}
-"""MPTCP's data sequence option takes 20 bytes of each segment."""
+SEGMENT: dict[str, Any] = {"segment_bytes": 1424, "header_bytes": 76}
+"""MPTCP's data sequence option takes 24 bytes of each segment."""
 WINDOW_BYTES = 33_554_432
 """The lab's receive buffers, which limit nothing."""
 
@@ -26,7 +26,8 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     Parameters
     ----------
     record : mapping
-        ``scenario`` (of :class:`data.lab.scenario.Scenario`, as drawn for the run), ``seed``.
+        ``scenario`` (of :class:`data.lab.scenario.Scenario`, as drawn for the run), ``seed``,
+        and ``lateness_us`` of the lab's emulator in that run, where it was measured.
 
     Returns
     -------
@@ -37,6 +38,11 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     lab = LabScenario.model_validate(record["scenario"])
     links = {name: _link(stage, lab.duration_s) for name, stage in lab.stages.items()}
     links["none"] = Link()
+    late = record.get("lateness_us")
+    if late is not None and "p50" in late:
+        spread = (late["p50"], max(late["p99"], 1.01 * late["p50"]))
+        for name in {path[-1] for path in lab.paths.values() if path}:
+            links[name] = links[name].model_copy(update={"lateness_us": spread})
     rng = np.random.default_rng(int(record["seed"]))
     flows = [
         Flow(

@@ -14,7 +14,7 @@ from data.netsim.aqm import DROP, MARK, PASS, at_door, codel_drops
 from data.netsim.heap import give_packet, push, push_at
 from data.netsim.jit import kernel
 from data.netsim.rates import OPPORTUNITIES, delay_at, finish_time
-from data.netsim.rng import uniform
+from data.netsim.rng import uniform, weibull
 from data.netsim.state import BERNOULLI, CODEL, EV_FREE, EV_LINK, EV_PACKET, FAR
 
 
@@ -103,6 +103,8 @@ def _launch(S: Any, L: Any, li: int, p: int, depart: int) -> None:
         t += delay_at(S, L, depart)
         if L.jitter > 0 and L.reorder == 0:
             t += int(uniform(S.rng, li) * L.jitter)
+        if L.late > 0.0:
+            t += int(weibull(S.rng, li, L.late, L.late_power))
     if t < L.last_t:
         t = L.last_t
     L.last_t = t

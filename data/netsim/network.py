@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,12 @@ class Network:
             record["delay_off"], record["delay_n"] = self._series(times, delays)
             record["delay_period"] = round((spec.delay_period_s or 0.0) * 1e9)
         record["jitter"], record["reorder"] = round(spec.jitter_ms * 1e6), spec.reorder
+        if spec.lateness_us is not None:
+            # P(late > x) = exp(-(x / scale)^(1 / power)), through both percentiles.
+            median, late = spec.lateness_us
+            power = math.log(late / median) / math.log(math.log(100.0) / math.log(2.0))
+            record["late"] = 1e3 * median / math.log(2.0) ** power
+            record["late_power"] = power
         record["limit_packets"] = UNLIMITED if spec.queue_packets is None else spec.queue_packets
         record["limit_bytes"] = UNLIMITED if spec.queue_bytes is None else spec.queue_bytes
         record["queue"] = st.QUEUES[spec.queue]

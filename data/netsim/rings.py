@@ -10,6 +10,8 @@ from data.netsim import state as st
 from data.netsim.cc import module, number
 from data.netsim.scenario import Flow
 
+PLAIN_HEADER_BYTES = 52
+"""IPv4, TCP and timestamps."""
 UNLIMITED = 1 << 40
 """A window or queue that is never reached (segments, packets, bytes)."""
 
@@ -21,6 +23,9 @@ def fill_subflow(s: Any, flow: Flow, name: str) -> None:
     s["own"] = getattr(control, "OWN_WINDOW", False)
     s["wire"] = flow.segment_bytes + flow.header_bytes
     s["payload"] = flow.segment_bytes
+    # What TCP reckons with (mss_cache): MPTCP's options make segments smaller afterwards.
+    options = max(0, flow.header_bytes - PLAIN_HEADER_BYTES) if len(flow.paths) > 1 else 0
+    s["mss"] = flow.segment_bytes + options
     s["ack_size"] = flow.header_bytes
     wants_ecn = getattr(control, "ECN", False) if flow.ecn is None else flow.ecn
     s["ecn"] = 0 if wants_ecn else -1

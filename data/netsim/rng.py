@@ -52,3 +52,9 @@ def uniform(rng: Any, stream: int) -> float:
 def exponential(rng: Any, stream: int, mean: float) -> float:
     """Exponentially distributed number with the given mean."""
     return -mean * math.log(uniform(rng, stream))
+
+
+@kernel
+def weibull(rng: Any, stream: int, scale: float, power: float) -> float:
+    """Weibull-distributed number; ``power`` is one over the shape."""
+    return float(scale * (-math.log(uniform(rng, stream))) ** power)

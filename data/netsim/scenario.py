@@ -41,6 +41,8 @@ class Link(Strict):
     ``steps`` are (time s, Mbps) pairs; ``trace`` a mahimahi or time-Mbps file; ``delay_steps``
     (time s, ms) pairs. A series begins again after ``period_s`` (a trace at its end). ``generate``
     has the arguments of `data.netsim.traces.generate`; without its seed each run has its own trace.
+    ``lateness_us`` are median and 99th percentile of how late the host forwards that plays the
+    link (Weibull-distributed, in order), as an emulator in software does.
     """
 
     rate_mbps: float | None = Field(default=None, gt=0)
@@ -52,6 +54,7 @@ class Link(Strict):
     delay_steps: list[tuple[float, float]] | None = None
     delay_period_s: float | None = Field(default=None, gt=0)
     jitter_ms: float = Field(default=0.0, ge=0)
+    lateness_us: tuple[float, float] | None = None
     reorder: bool = False
     queue: Literal["droptail", "red", "codel", "pie", "agent"] = "droptail"
     queue_packets: int | None = Field(default=None, ge=0)
@@ -70,6 +73,8 @@ class Link(Strict):
         given = [self.rate_mbps, self.steps, self.trace, self.generate]
         if sum(x is not None for x in given) > 1:
             raise ValueError("give one of rate_mbps, steps, trace, generate")
+        if self.lateness_us is not None and not 0 < self.lateness_us[0] < self.lateness_us[1]:
+            raise ValueError("lateness_us is a median above 0 and a 99th percentile above it")
         if self.loss > 0 and self.gilbert is not None:
             raise ValueError("give one of loss, gilbert")
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from data.netsim.cc.dispatch import cc_restart
 from data.netsim.heap import note, push, take_packet
 from data.netsim.jit import kernel
 from data.netsim.links import enqueue
@@ -51,6 +52,7 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
         X.bits = 0
         s.snd_nxt = n + 1
         if s.snd_nxt - s.snd_una == 1:
+            cc_restart(s, now)
             s.first_tx = now
             s.delivered_t = now
     X.sent = now

@@ -73,7 +73,7 @@ PACKET = record(
 
 LINK = record(
     # what every packet needs, first, so that it lies in few cache lines: what the link is
-    rate="i8", rate_mode="i8", delay="i8", delay_n="i8", jitter="i8", reorder="i8",
+    rate="i8", rate_mode="i8", delay="i8", delay_n="i8", jitter="i8", reorder="i8", late="f8",
     limit_packets="i8", limit_bytes="i8", queue="i8", mark_packets="i8", loss_model="i8",
     loss_exit="i8",
     # what is on it: head .. tail in order of delivery; qhead the first that waits
@@ -86,8 +86,8 @@ LINK = record(
     rate_off="i8", rate_n="i8", rate_period="i8", rate_i="i8", rate_base="i8",
     delay_off="i8", delay_period="i8", delay_i="i8", delay_base="i8", opportunity_t="i8",
     opportunity_left="i8",
-    # loss, ECN, CoDel's queue
-    loss_good="f8", loss_bad="f8", to_bad="f8", to_good="f8", bad="i8", ecn="i8",
+    # loss, lateness, ECN, CoDel's queue
+    late_power="f8", loss_good="f8", loss_bad="f8", to_bad="f8", to_good="f8", bad="i8", ecn="i8",
     wait_head="i8", wait_tail="i8", busy="i8",
     # AQM state
     agent_p="f8", min_th="f8", max_th="f8", max_p="f8", weight="f8", avg="f8", red_count="i8",
@@ -111,7 +111,7 @@ CONNECTION = record(
 
 _SUBFLOW_INTEGERS = """
     # identity
-    conn cc own forward back wire payload ack_size
+    conn cc own forward back wire payload ack_size mss
     established ring mask mask_max ecn
     # sequence space (segments)
     snd_una snd_nxt sacked_out lost_out retrans_out to_retx

@@ -45,6 +45,13 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
 
 
 @kernel
+def restart(s: Any, now: int) -> None:
+    """Time without anything to send doesn't count in the curve."""
+    if s.cu_epoch >= 0 and s.last_sent >= 0:
+        s.cu_epoch = min(now, s.cu_epoch + now - s.last_sent)
+
+
+@kernel
 def _reset(s: Any) -> None:
     s.cu_last_max = 0.0
     s.cu_origin = 0.0

@@ -13,6 +13,7 @@ from data.netsim.jit import kernel
 
 HOOKS: dict[str, str] = {
     "start": "subs, c, s, now",
+    "restart": "s, now",
     "ssthresh": "subs, c, s, now",
     "avoid": "subs, c, s, acked, now",
     "acked": "subs, c, s, acked, rtt, marks, now",
@@ -25,6 +26,7 @@ HOOKS: dict[str, str] = {
 ``subs`` all subflows, ``c`` the connection, ``s`` the subflow (records), ``now`` ns:
 
 - ``start``: the handshake is done;
+- ``restart``: a segment is about to be sent while nothing is unacknowledged;
 - ``ssthresh``: the slow-start threshold on entering CWR, Recovery or Loss (segments);
 - ``avoid``: ``acked`` segments were delivered in a state in which the window may grow;
 - ``acked``: every ACK: segments delivered, RTT (ns, -1 none), segments marked by ECN;
@@ -52,6 +54,7 @@ def _build(hook: str) -> Any:
 
 
 cc_start = _build("start")
+cc_restart = _build("restart")
 cc_ssthresh = _build("ssthresh")
 cc_avoid = _build("avoid")
 cc_acked = _build("acked")

@@ -15,6 +15,11 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
 
 
 @kernel
+def restart(s: Any, now: int) -> None:
+    """No use for pauses."""
+
+
+@kernel
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Half the window."""
     return int(max(s.cwnd >> 1, 2))
