@@ -44,7 +44,7 @@ class NeuralJob:
     out: Path
     sbd: Params
     neural: Neural
-    others: Path = OTHERS
+    others: Path | None = None
     kept: Path = KEPT
     zoo: Path | None = None
 
@@ -87,11 +87,14 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
         if given:
             raise UserError(f"{flag} doesn't go with --model neural: leave it out")
     found = settings.load(args.params).models
+    features = SERIES if args.features == default_features else args.features
     job = NeuralJob(
-        features=SERIES if args.features == default_features else args.features,
+        features=features,
         out=args.out or OUT,
         sbd=found.sbd,
         neural=found.neural,
+        # Their predictions number the rows of the pipeline's own table.
+        others=OTHERS if features == SERIES else None,
         zoo=args.zoo,
     )
     if args.seed is not None:
@@ -135,7 +138,9 @@ def measure(job: NeuralJob) -> dict[str, Any]:
     part = job.out / f".answers.{os.getpid()}"
     answers.write_parquet(part)
     part.replace(job.out / "answers.parquet")
-    others = pl.read_parquet(job.others) if job.others.is_file() else answers.clear()
+    others = answers.clear()
+    if job.others is not None and job.others.is_file():
+        others = pl.read_parquet(job.others)
     try:
         rows = comparison.compare(job.table, answers, others, job.sbd)
     except ValueError as error:

@@ -216,9 +216,10 @@ def _metrics(job: NeuralJob) -> dict[str, Any]:
 
 def _others(job: NeuralJob, metrics: Mapping[str, Any]) -> list[dict[str, str]]:
     """The comparison over the four sites, where both tables are there."""
-    folder = job.others.parent
-    tables = [folder / name for name in ("table5.json", "rules.json")]
-    if "within" not in metrics or not all(path.is_file() for path in tables):
+    if "within" not in metrics or job.others is None:
+        return []
+    tables = [job.others.with_name(name) for name in ("table5.json", "rules.json")]
+    if not all(path.is_file() for path in tables):
         return []
     table5, rules = (json.loads(path.read_text(encoding="utf-8")) for path in tables)
     own = metrics["within"]

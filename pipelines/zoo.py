@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|verify|prove")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
     show.add_argument("model", help="name in the zoo or a model's directory")
@@ -43,6 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "prove", parents=[shared], help="export to every target that fits and verify each"
     )
     prove.add_argument("model", nargs="?", help="one model or function; all by default")
+    add = actions.add_parser("add", parents=[shared], help="take models from elsewhere into it")
+    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
+    certify = actions.add_parser(
+        "certify", parents=[shared], help="prove entries; write their certificates and costs"
+    )
+    certify.add_argument("model", nargs="?", help="one model; all by default")
+    docs = actions.add_parser("docs", parents=[shared], help="write the documents' tables of it")
+    docs.add_argument("--check", action="store_true", help="only tell what isn't up to date")
     prove.add_argument(
         "-t", "--target", action="append", default=[], help="this target only; may be given again"
     )
@@ -50,9 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    from pipelines import prove, zoo_verify
+    from pipelines import prove, zoo_add, zoo_docs, zoo_verify
 
-    actions = {"list": _list, "show": _show, "verify": zoo_verify.run, "prove": prove.run}
+    actions = {
+        "list": _list,
+        "show": _show,
+        "verify": zoo_verify.run,
+        "prove": prove.run,
+        "add": zoo_add.add,
+        "certify": zoo_add.certify,
+        "docs": zoo_docs.run,
+    }
     return actions[args.action](args)
 
 
@@ -182,7 +198,7 @@ def write_entry(
     from features.spec import schema_hash
     from models.sbd import reference as references
     from models.sbd import store, testset
-    from pipelines.zoo_entry import json_file, sample_file
+    from pipelines.zoo_entry import answered, final_name, json_file, loss, sample_file
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
     threshold = float(meta.get("threshold", 0.5))
@@ -192,7 +208,7 @@ def write_entry(
         raise UserError(f"model {name!r}: no row of the training table is finite in all features")
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
-    probability = _probability(estimator, values)
+    probability = answered(estimator, values)
     onnx = convert(estimator, features, name, (pair[0], pair[1]))
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
@@ -209,7 +225,7 @@ def write_entry(
     described: dict[str, Any] = {
         **meta,
         "name": name,
-        "kind": _final_name(estimator),
+        "kind": final_name(estimator),
         "features": [f.name for f in features],
         "feature_specs": [asdict(f) for f in features],
         "schema_hash": schema_hash(features),
@@ -224,7 +240,7 @@ def write_entry(
         integer_classes = form.evaluate(to_integers(values, features)).classes
         float_classes = (probability > threshold).astype(np.int64)
         described["kind"] = form.kind
-        described["scaling"] = _loss(float_classes, integer_classes, truth)
+        described["scaling"] = loss(float_classes, integer_classes, truth)
     described["scaling"] = {**described.get("scaling", {}), "float_error": float_error}
     if test is not None and len(test):
         columns = [feature.name for feature in features]
@@ -236,38 +252,6 @@ def write_entry(
     if reference is not None:
         files[references.FILE] = reference
     return store.save((zoo or store.ZOO) / name, described, files).directory
-
-
-def _probability(estimator: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    if hasattr(estimator, "predict_proba"):
-        return np.asarray(estimator.predict_proba(values)[:, 1], dtype=np.float64)
-    from scipy.special import expit
-
-    return np.asarray(expit(estimator.decision_function(values)), dtype=np.float64)
-
-
-def _loss(
-    floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
-) -> dict[str, Any]:
-    """What scaling to integers changed."""
-    differing = int((floats != integers).sum())
-    loss: dict[str, Any] = {
-        "rows": len(floats),
-        "disagreements": differing,
-        "disagreement_share": differing / len(floats),
-    }
-    if truth is not None:
-        loss["accuracy_float"] = float((floats == truth).mean())
-        loss["accuracy_integer"] = float((integers == truth).mean())
-    return loss
-
-
-def _final_name(estimator: Any) -> str:
-    while type(estimator).__name__ == "Pipeline":
-        estimator = estimator.steps[-1][1]
-    return type(estimator).__name__
 
 
 def _list(args: argparse.Namespace) -> int:

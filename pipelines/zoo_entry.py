@@ -38,3 +38,37 @@ def sample_file(
 def json_file(value: Mapping[str, Any]) -> bytes:
     """JSON as entries hold it."""
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def answered(estimator: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(labels[1]) of rows; of a machine without probabilities the sigmoid of its value."""
+    import numpy as np
+
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(values)[:, 1], dtype=np.float64)
+    from scipy.special import expit
+
+    return np.asarray(expit(estimator.decision_function(values)), dtype=np.float64)
+
+
+def loss(
+    floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
+) -> dict[str, Any]:
+    """What scaling to integers changed."""
+    differing = int((floats != integers).sum())
+    found: dict[str, Any] = {
+        "rows": len(floats),
+        "disagreements": differing,
+        "disagreement_share": differing / len(floats),
+    }
+    if truth is not None:
+        found["accuracy_float"] = float((floats == truth).mean())
+        found["accuracy_integer"] = float((integers == truth).mean())
+    return found
+
+
+def final_name(estimator: Any) -> str:
+    """Class of an estimator, of the last step where it is a pipeline."""
+    while type(estimator).__name__ == "Pipeline":
+        estimator = estimator.steps[-1][1]
+    return type(estimator).__name__

@@ -13,43 +13,37 @@ if TYPE_CHECKING:
     from export.source import Source
     from models.sbd.store import ZooModel
 
-COMMAND = "python -m pipelines.zoo_functions"
 
-
-def write(zoo: Path | None = None) -> list[Path]:
-    """Write an entry for each of `export.functions.FUNCTIONS`; returns their directories."""
+def write(name: str, zoo: Path) -> Path:
+    """Write the entry of one of `export.functions.FUNCTIONS`; returns its directory."""
     from export.document import dumps
     from export.functions import FUNCTIONS
     from export.params import Options
-    from features.spec import schema_hash
     from models.sbd import store
 
-    written = []
-    for name, make in FUNCTIONS.items():
-        source = make(Options())
-        if source.form is None:
-            raise ValueError(f"{name} has no integer form to keep")
-        meta = {
-            "name": name,
-            "version": source.version,
-            "kind": source.kind,
-            "family": source.family,
-            "features": [feature.name for feature in source.features],
-            "feature_specs": [asdict(feature) for feature in source.features],
-            "schema_hash": schema_hash(source.features),
-            "created_by": COMMAND,
-            "labels": source.labels,
-            "threshold": source.threshold,
-            "scaling": source.scaling,
-        }
-        files = {
-            "model.json": dumps(source.form).encode(),
-            "vectors.json": sample_file(source.values, source.probability, len(source.values)),
-            "metrics.json": json_file({"headline": {}, "error": source.scaling}),
-            "card.md": _card(source).encode(),
-        }
-        written.append(store.save((zoo or store.ZOO) / name, meta, files).directory)
-    return written
+    source = FUNCTIONS[name](Options())
+    if source.form is None:
+        raise ValueError(f"{name} has no integer form to keep")
+    meta = {
+        "name": name,
+        "version": source.version,
+        "kind": source.kind,
+        "family": source.family,
+        "features": [feature.name for feature in source.features],
+        "feature_specs": [asdict(feature) for feature in source.features],
+        "schema_hash": source.schema_hash,
+        "created_by": f"cczoo zoo add {name}",
+        "labels": source.labels,
+        "threshold": source.threshold,
+        "scaling": source.scaling,
+    }
+    files = {
+        "model.json": dumps(source.form).encode(),
+        "vectors.json": sample_file(source.values, source.probability, len(source.values)),
+        "metrics.json": json_file({"headline": {}, "error": source.scaling}),
+        "card.md": _card(source).encode(),
+    }
+    return store.save(zoo / name, meta, files).directory
 
 
 def verify(model: ZooModel) -> dict[str, Any]:
@@ -114,13 +108,5 @@ def _card(source: Source) -> str:
         curve=source.form.curve,
         step=source.features[0].scale,
         schema_hash=source.schema_hash,
-        command=COMMAND,
+        command=f"cczoo zoo add {source.name}",
     )
-
-
-if __name__ == "__main__":
-    from pipelines.zoo_costs import certify
-
-    for entry in write():
-        certify(entry)
-        print(entry)

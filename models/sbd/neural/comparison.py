@@ -68,9 +68,9 @@ def compare(
         }
         same = others.filter((pl.col("protocol") == protocol) & pl.col("split").is_in(splits))
         for (model,), theirs in same.group_by("model", maintain_order=True):
-            other = _scores(table, theirs)
-            if not np.array_equal(other.rows, own.rows):
+            if not np.array_equal(_tested(theirs), own.rows):
                 raise ValueError(f"{protocol}: {model} was tested on other windows")
+            other = _scores(table, theirs)
             row["against"][str(model)] = {
                 "window": _interval(other.window, own.group, params),
                 "connection": _interval(other.final, own.of_final, params),
@@ -103,6 +103,11 @@ class _Scores:
         self.final: NDArray[np.float64] = np.concatenate(final)
         self.group, self.y = table.group[self.rows], table.y[self.rows]
         self.of_final = table.group[np.concatenate(ends)]
+
+
+def _tested(answers: pl.DataFrame) -> NDArray[np.int64]:
+    """Rows in the order that `_Scores` has them."""
+    return answers.select("split", "row").unique().sort("split", "row")["row"].to_numpy()
 
 
 def _scores(table: Windows, answers: pl.DataFrame) -> _Scores:

@@ -173,7 +173,7 @@ class PairNetwork(nn.Module):
         hidden: int = 32,
         dropout: float = 0.1,
         *,
-        long: bool = True,
+        long: bool = False,
     ) -> None:
         super().__init__()
         self.channels = Channels()

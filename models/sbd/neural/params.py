@@ -18,7 +18,7 @@ class Neural(Strict):
     hidden: int = Field(32, ge=1, le=256)
     dropout: float = Field(0.1, ge=0, lt=1)
     """Before the head."""
-    long: bool = True
+    long: bool = False
     """Look also at the RTTs of the windows before."""
     augment: tuple[str, ...] = ()
     """Names of `models.sbd.neural.augment.AUGMENTATIONS`."""
@@ -41,7 +41,7 @@ class Neural(Strict):
 
 VARIANTS: dict[str, dict[str, object]] = {
     "base": {},
-    "short": {"long": False},
+    "long": {"long": True},
     "wide": {"width": 24, "dilations": (1, 2, 4, 8, 16)},
     "moved": {"augment": ("stretch", "jitter")},
 }

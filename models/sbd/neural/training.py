@@ -101,14 +101,19 @@ class Training(lightning.LightningModule):
         return len(self.state.curve)
 
     def on_train_epoch_start(self) -> None:
-        """Seed by epoch, so that a resumed training goes on as it would have."""
-        torch.manual_seed(self.seed * 1000 + self.done)
-        self.rng.manual_seed(self.seed * 1000 + self.done)
+        """Begin the epoch's sums."""
         self._losses, self._checked = [], []
 
     def on_train_batch_start(self, batch: Any, index: int) -> None:
-        """One cycle of the learning rate over all epochs."""
-        share = (self.done * self.steps + index) / (self.params.epochs * self.steps)
+        """Seed by epoch and batch, so that a resumed training goes on as it would have.
+
+        The learning rate makes one cycle over all epochs.
+        """
+        step = self.done * self.steps + index
+        # Not by epoch alone: data loaders draw from the generator when it suits them.
+        torch.manual_seed(self.seed * 1_000_003 + step)
+        self.rng.manual_seed(self.seed * 1_000_003 + step)
+        share = step / (self.params.epochs * self.steps)
         rise = min(share / 0.2, 1.0)
         fall = 0.5 * (1 + math.cos(math.pi * max(0.0, share - 0.2) / 0.8))
         for group in self.trainer.optimizers[0].param_groups:
@@ -213,7 +218,7 @@ def fit(
     settings = {**params.model_dump(mode="json"), "seed": seed, "rows": _digest(rows, labels)}
     path = None if checkpoint is None else checkpoint / STATE
     state = _read_state(path, settings) or State(settings)
-    # A last batch of one row can't be normalised less than others, but it shouldn't count as much.
+    # A short last batch is left out: its few rows would count as much as a whole one's.
     steps = max(1, len(learned) // params.batch)
     module = Training(params, seed, state, steps)
     if path is not None and path.is_file():
