@@ -16,6 +16,8 @@ WARMUP_S = 0.5
 """Background traffic begins so much earlier than the connection, as in the lab."""
 SEGMENT: dict[str, Any] = {"segment_bytes": 1424, "header_bytes": 76}
 """MPTCP's data sequence option takes 24 bytes of each segment."""
+READ_MS = 5.2
+"""The lab's receivers look at their sockets so often: a nap of 5 ms and their work."""
 WINDOW_BYTES = 33_554_432
 """The lab's receive buffers, which limit nothing."""
 
@@ -50,6 +52,7 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
             cc=lab.cc,
             start_s=WARMUP_S,
             window_bytes=WINDOW_BYTES,
+            read_every_ms=READ_MS,
             paths=[_path(lab, name, f"{name}_back") for name in order_of(lab)],
             **(SEGMENT if lab.transport == "mptcp" else {}),
         )
@@ -105,6 +108,7 @@ def _background(
         "cc": flow.cc,
         "rate_mbps": flow.rate_mbps,
         "window_bytes": WINDOW_BYTES,
+        "read_every_ms": READ_MS,
         "measure": False,
         "paths": [_path(lab, f"bg_{flow.over}", f"bg_{flow.over}_back")],
     }

@@ -50,15 +50,20 @@ def on_data(S: Any, p: int) -> None:
     if s.quick > 0:
         s.quick -= 1
         at_once = True
-    if at_once or s.pending >= s.ack_every:
+    if at_once or (s.pending >= s.ack_every and s.read_every == 0):
         acknowledge(S, s, p)
         return
     give_packet(g, S.pkt, p)
-    if s.delack_at == FAR:
-        s.delack_at = now + s.ack_delay
-        if s.delack_at < s.delack_ev:
-            s.delack_ev = s.delack_at
-            push(g, S.heap, s.delack_at, EV_DELACK, si)
+    due = min(s.delack_at, now + s.ack_delay)
+    if s.pending >= s.ack_every:
+        # The window can't move before the application reads; then the ACK goes out
+        # (__tcp_ack_snd_check, tcp_cleanup_rbuf).
+        due = min(due, now - now % s.read_every + s.read_every)
+    if due < s.delack_at:
+        s.delack_at = due
+        if due < s.delack_ev:
+            s.delack_ev = due
+            push(g, S.heap, due, EV_DELACK, si)
 
 
 @kernel

@@ -35,6 +35,7 @@ def fill_subflow(s: Any, flow: Flow, name: str) -> None:
     s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
     s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
     s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
+    s["read_every"] = round(flow.read_every_ms * 1e6)
     s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
     s["rx_window"] = UNLIMITED
     s["per_ack"] = not flow.byte_counting

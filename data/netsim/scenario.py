@@ -93,7 +93,9 @@ class Flow(Strict):
     ``cc`` defaults to the controller under test; where several paths and a cc per path are
     wanted, ``ccs`` names them. ``{i}`` in link names is the number of the copy, from 0.
     Without ``byte_counting`` the window grows by ACKs, not by what they acknowledge (RFC 5681
-    against RFC 3465 and Linux), which under delayed ACKs is half as fast.
+    against RFC 3465 and Linux), which under delayed ACKs is half as fast. A receiving application
+    that looks at its socket only every ``read_every_ms`` keeps the window from moving between:
+    what arrived in order is acknowledged when it reads, as in Linux.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Flow(Strict):
     byte_counting: bool = True
     ack_every: int = Field(default=2, ge=1)
     ack_delay_ms: float = Field(default=40.0, gt=0)
+    read_every_ms: float = Field(default=0.0, ge=0)
     quick_acks: int = Field(default=16, ge=0)
     rto_min_ms: float = Field(default=200.0, gt=0)
     pacing: bool | None = None

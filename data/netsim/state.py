@@ -134,7 +134,7 @@ _SUBFLOW_INTEGERS = """
     pacing pace_next pace_at pace_ev pace_burst
     # receiver
     rcv_nxt order seen ack_every quick pending pending_t
-    pending_ce ack_delay delack_at delack_ev rx_window
+    pending_ce ack_delay delack_at delack_ev rx_window read_every
     # what an agent or a user sets
     agent_cwnd target_delay random
     # counts and sums
