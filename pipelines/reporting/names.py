@@ -19,7 +19,10 @@ _OTHERS = {
     "dwc": "DWC",
     "ton20": "TON20, loss part",
     "auto-sklearn": "SmartSBD, auto-sklearn",
+    "flaml": "SmartSBD, FLAML",
 }
+SEARCHES = ("auto-sklearn", "flaml")
+"""AutoML, whose own table has the paper's features."""
 RULES = ("sbd", "dwc", "ton20")
 """Rule-based schemes, with nothing learned."""
 

@@ -5,6 +5,7 @@ Wang et al., FLAML: A Fast and Lightweight AutoML Library, MLSys 2021.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import tempfile
@@ -34,11 +35,10 @@ def search(task: Task, progress: Progress) -> Result:
     """
     logging.getLogger("flaml").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
-        import flaml
-        from flaml import AutoML
-
+        # FLAML has annotations, incomplete ones: it is taken as untyped.
+        flaml: Any = importlib.import_module("flaml")
         begun, spent = time.monotonic(), time.process_time()
-        automl = AutoML()
+        automl = flaml.AutoML()
         with tempfile.TemporaryDirectory() as held:
             log = Path(held) / "trials.jsonl"
             with ticking(progress, "flaml", task.seconds):
