@@ -24,7 +24,7 @@ from models.sbd.table import Windows, windows
 
 Rows = NDArray[np.int64]
 
-LIMIT = "Chosen, and its accuracy measured, on connections of {}; others take the pooled model."
+LIMIT = "Trained and tested on connections of {}{}."
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> 
     told = Told(
         title=setup.name,
         summary="The pooled model: for every group whose own model doesn't beat it.",
-        limit=LIMIT.format("all groups together").replace("; others take the pooled model", ""),
+        limit=LIMIT.format("all groups together", ""),
         figures={"all groups, connections left out": row["pooled"]},
     )
     test = testset.fixed(rows, setup.params.protocol)
@@ -171,7 +171,7 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
     told = Told(
         title=group.registered,
         summary=f"For connections of {group.name} alone: it beats the pooled {setup.name} there.",
-        limit=LIMIT.format(group.name),
+        limit=LIMIT.format(group.name, "; others take the pooled model"),
         figures={
             "the group's connections, left out": row["own"],
             "the pooled model on the same": row["pooled"],
@@ -206,30 +206,7 @@ def entry(
     plan = setup.plan
     specs = {feature.name: feature for feature in features_of(setup.family)}
     features = [specs[name] for name in plan.features]
-    text = card.render(
-        name=told.title,
-        summary=told.summary,
-        label=CLASSIFIERS[plan.classifier].label,
-        settings=dict(row["settings"]),
-        features=list(plan.features),
-        trained={
-            "windows": row["windows"],
-            "connections": row["connections"],
-            "datasets": sorted(set(train.column("dataset")) - {""}),
-        },
-        schema_hash=schema_hash(features),
-        data_hash=setup.data_hash,
-        command=setup.command,
-        verdicts=verdicts,
-        level=round(100 * plan.confidence),
-        figures=[
-            {"name": name, "window": card.interval(value), "connection": "–"}
-            for name, value in told.figures.items()
-        ],
-        others=[],
-        coverage=[],
-        limits=[told.limit],
-    )
+    text = _card(setup, told, verdicts, row, schema_hash(features))
     meta = {
         "family": setup.family,
         "data_hash": setup.data_hash,
@@ -252,6 +229,28 @@ def entry(
             zoo=Path(folder),
         )
         return {path.name: path.read_bytes() for path in written.iterdir()}
+
+
+def _card(setup: Setup, told: Told, verdicts: Verdicts, row: Mapping[str, Any], schema: str) -> str:
+    plan = setup.plan
+    settings = "".join(f", {key} {value}" for key, value in row["settings"].items())
+    facts = {
+        "Kind": CLASSIFIERS[plan.classifier].label + settings,
+        f"Features ({len(plan.features)})": ", ".join(plan.features),
+        "Trained on": f"{row['windows']} windows of {row['connections']} connections",
+        "Feature schema": f"`{schema}`",
+        "Training table": f"`{setup.data_hash}`",
+        "Made by": f"`{setup.command}`",
+        "State over windows": f"{verdicts.forget} × state + {verdicts.temper} × "
+        f"({verdicts.slope:.3f} × logit(p) {verdicts.offset:+.3f})",
+    }
+    lines = [f"# {told.title}", "", told.summary, "", "| | |", "| --- | --- |"]
+    lines += [f"| {name} | {value} |" for name, value in facts.items()]
+    lines += ["", "## How well", "", f"Share of windows right, {100 * plan.confidence:.0f} % "]
+    lines[-1] += "intervals, on connections that training left out."
+    lines += ["", "| | |", "| --- | --- |"]
+    lines += [f"| {name} | {card.interval(value)} |" for name, value in told.figures.items()]
+    return "\n".join([*lines, "", "## Limits", "", f"- {told.limit}", ""])
 
 
 def _tested(test: Windows, estimator: Estimator, pooled: Pooled) -> dict[str, Any] | None:

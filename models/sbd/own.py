@@ -97,11 +97,13 @@ def lacking(table: Windows, groups: Groups) -> str:
     """What a group of training rows has too little of, empty where it has enough."""
     for name, value in (("SB", 1), ("NSB", 0)):
         mine = table.y == value
-        connections = int(np.unique(table.group[mine]).size)
-        if connections < groups.min_connections:
-            return f"{connections} {name} connections, {groups.min_connections} are needed"
-        if mine.sum() < groups.min_windows:
-            return f"{int(mine.sum())} {name} windows, {groups.min_windows} are needed"
+        there = (
+            ("connections", int(np.unique(table.group[mine]).size), groups.min_connections),
+            ("windows", int(mine.sum()), groups.min_windows),
+        )
+        for what, count, needed in there:
+            if count < needed:
+                return f"{count} {name} {what} to learn from, {needed} are needed"
     return ""
 
 

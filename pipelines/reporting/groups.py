@@ -22,19 +22,24 @@ NAMED = 40
 def show(result: Mapping[str, Any]) -> None:
     """Print a row per group, of many groups those with a model of their own, and the counts."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     rows, counts = result["groups"], result["counts"]
     if len(rows) > NAMED:
         rows = [row for row in rows if row["decision"] != "pooled"][:NAMED]
-    view = Table("group", "connections", "windows", "own", "pooled", "own less pooled", "takes")
+    view = Table("connections", "windows", "own", "pooled", "own less pooled", "takes")
+    view.columns.insert(0, Column("group", no_wrap=True))
+    view.columns[5].no_wrap = True
     for row in rows:
-        figures_ = (interval(row.get(key)) for key in ("own", "pooled", "difference"))
         sizes = (str(row.get(key, "–")) for key in ("connections", "windows"))
-        view.add_row(row["group"], *sizes, *figures_, _takes(row))
+        means = (f"{row[key]['mean']:.3f}" if key in row else "–" for key in ("own", "pooled"))
+        view.add_row(row["group"], *sizes, *means, interval(row.get("difference")), row["decision"])
     Console().print(view)
     if len(rows) < len(result["groups"]):
         print(f"{len(rows)} of {len(result['groups'])} groups shown: all are in groups.json")
+    for row in rows:
+        if "difference" not in row:
+            print(f"{row['group']}: {row['reason']}")
     print(
         f"{counts['own']} groups with a model of their own, {counts['pooled']} with "
         f"{result['model']}, {counts['failed']} failed"

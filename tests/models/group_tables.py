@@ -11,9 +11,15 @@ NAMES = [feature.name for feature in features_of("smartsbd")]
 
 
 def table(
-    groups: dict[str, int], reversed_: tuple[str, ...] = (), windows: int = 3, seed: int = 0
+    groups: dict[str, int],
+    reversed_: tuple[str, ...] = (),
+    noise: tuple[str, ...] = (),
+    windows: int = 3,
+    seed: int = 0,
 ) -> pl.DataFrame:
-    """Groups (attribute ``site`` -> connections); in the reversed ones features say the opposite.
+    """Groups (attribute ``site`` -> connections) in which four features tell the label.
+
+    In the reversed groups they say the opposite, in those of noise nothing.
 
     Connections are SB and NSB in turn, and every third of a site has no ``cc``.
     """
@@ -22,6 +28,7 @@ def table(
     for site, count in groups.items():
         for i in range(count):
             sign = (1.0 if i % 2 else -1.0) * (-1.0 if site in reversed_ else 1.0)
+            sign *= site not in noise
             for window in range(windows):
                 values = sign * (np.arange(len(NAMES)) < 4) + rng.normal(0, 0.8, len(NAMES))
                 rows.append(

@@ -116,9 +116,9 @@ def test_the_interval_covers_what_it_should() -> None:
 
 def test_a_group_of_too_little_data_says_of_what() -> None:
     table = windows(group_tables.table({"lyon": 6}, windows=2))
-    assert own.lacking(table, SMALL) == "3 SB connections, 4 are needed"
+    assert own.lacking(table, SMALL) == "3 SB connections to learn from, 4 are needed"
     table = windows(group_tables.table({"lyon": 10}, windows=1))
-    assert own.lacking(table, SMALL) == "5 SB windows, 8 are needed"
+    assert own.lacking(table, SMALL) == "5 SB windows to learn from, 8 are needed"
     assert own.lacking(windows(group_tables.table({"lyon": 10})), SMALL) == ""
 
 
