@@ -21,12 +21,13 @@ subflows enters Recovery or Loss for the first time, the others follow without g
 are resampled at the smaller min RTT. `rtt_kind` tells whether the log had raw RTTs (`raw`), only
 smoothed ones (`srtt`) or one of each (`mixed`). "Other" is the subflow that isn't WiFi.
 
-A connection with three and more subflows has a row for each pair (`subflow_a`, `subflow_b`) of each
-window, at times of the connection (smartsbd.txt section 7). Members of a window are the subflows
-that had been in Recovery or Loss by its start; the first window starts when the second one gets there.
-It lasts {factor} times the members' largest min RTT and is sampled at their smallest; of two subflows
-that is the same as above. Of a pair without WiFi the one whose min RTT was smaller when it became a
-member stands for it. [partition.md](partition.md) tells what comes of the rows.
+A connection with three and more subflows has a row for each pair (`subflow_a`, `subflow_b`) of
+each window, at times of the connection (smartsbd.txt section 7). Members of a window are the
+subflows that had been in Recovery or Loss by its start; the first window starts when the second
+one gets there. It lasts {factor} times the members' largest min RTT and is sampled at their
+smallest; of two subflows that is the same as above. Of a pair without WiFi the one whose min RTT
+was smaller when it became a member stands for it. [partition.md](partition.md) tells what comes of
+the rows.
 
 Exported code sees `floor(value * scale + 0.5)` of the value clipped to its range.
 """
