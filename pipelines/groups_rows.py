@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,7 +152,7 @@ def gather(
     share = min(1.0, sample / max(1, found.rows))
     drawn: list[pl.DataFrame] = []
     into.parent.mkdir(parents=True, exist_ok=True)
-    part = into.with_name(f"{into.name}.{os.getpid()}.part")
+    part = into.with_name(f"{into.name}.part")
     try:
         with pa.OSFile(str(part), "wb") as sink:
             writer, number = None, 0

@@ -14,6 +14,8 @@ from data.errors import UserError
 from models.sbd import parallel
 from models.sbd.accumulate import decide
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 
 def test_ray_gives_what_the_plain_loop_gives_in_order(tmp_path: Path) -> None:
     told: list[int] = []
