@@ -26,6 +26,7 @@ PEERS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-lr")
 PREDICTIONS = Path("reports/sbd/predictions.parquet")
 PAPER = {"auto-sklearn": 0.957, "smartsbd-svm": 0.937}
 """Table 5, both classes, all sites."""
+BUDGET = ("backend", "family", "seconds", "trials", "seed", "jobs")
 
 
 def run(job: Job, plan: Plan, splits: int | None, as_json: bool) -> int:
@@ -39,7 +40,7 @@ def run(job: Job, plan: Plan, splits: int | None, as_json: bool) -> int:
         path = job.out / "splits" / f"{plan.backend}-{plan.family}-{split.name}.json"
         if not _done(path, key):
             _write(path, {**_searched(job, plan, split), **key})
-    report = summary(job, todo)
+    report = summary(job, todo, PREDICTIONS)
     job.write(REPORT, report)
     if as_json:
         print_json(report)
@@ -108,7 +109,7 @@ def _rows(split: Split) -> str:
     return hashlib.sha256(split.test.astype("<i8").tobytes()).hexdigest()
 
 
-def summary(job: Job, splits: list[Split], predictions: Path = PREDICTIONS) -> dict[str, Any]:
+def summary(job: Job, splits: list[Split], predictions: Path) -> dict[str, Any]:
     """All stored splits of the table, beside its other classifiers on the same splits."""
     stored = _stored(job, splits)
     others = _peers(predictions, splits)
@@ -137,16 +138,19 @@ def summary(job: Job, splits: list[Split], predictions: Path = PREDICTIONS) -> d
 
 
 def _stored(job: Job, splits: list[Split]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Splits of this table that are done, all with one budget: the one with most of them."""
     known = {split.name: _rows(split) for split in splits}
     data_hash = file_hash(job.features)
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for path in sorted((job.out / "splits").glob("*.json")):
         part = json.loads(path.read_text(encoding="utf-8"))
         if part["data_hash"] == data_hash and known.get(part["split"]) == part["rows"]:
-            found.setdefault((part["backend"], part["family"]), []).append(part)
-    for parts in found.values():
-        parts.sort(key=lambda part: int(part["split"]))
-    return found
+            found.setdefault(tuple(part[k] for k in BUDGET), []).append(part)
+    most: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for (backend, family, *_), parts in found.items():
+        if len(parts) >= len(most.get((backend, family), ())):
+            most[backend, family] = sorted(parts, key=lambda part: int(part["split"]))
+    return most
 
 
 def _frame(model: str, splits: Iterable[Split], parts: list[dict[str, Any]]) -> pl.DataFrame:
