@@ -132,6 +132,20 @@ def test_failing_runs_end_the_collection_with_the_reason(collect):
         collect(lab)
 
 
+def test_of_logs_that_are_not_kept_the_records_stay(collect):
+    values = json.loads(json.dumps(CAMPAIGN))
+    values["groups"][0]["logs"] = 1
+    result = collect(FakeLab(), values)
+    assert result["valid"] == 5
+    kept = sorted(path.name.split(".")[0] for path in collect.out.glob("d/*"))
+    assert kept == ["a-0000", "b-0000", "b-0001"]
+    with (collect.out / "labels.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 3
+    again = FakeLab()
+    assert collect(again, values)["valid"] == 5
+    assert again.calls == []
+
+
 def test_an_override_of_what_is_not_there_is_refused(collect):
     values = json.loads(json.dumps(CAMPAIGN))
     values["groups"][0]["set"] = {"stages.wify.delay_ms": 3}

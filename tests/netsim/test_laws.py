@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,3 +281,19 @@ def test_a_queue_seen_between_packets_is_the_queue_of_that_moment() -> None:
     assert 3 <= network.link("server")["q_packets"] <= 4
     network.advance(0.2)
     assert network.link("server")["q_packets"] == 0
+
+
+def test_a_receiver_that_reads_seldom_acknowledges_when_it_reads() -> None:
+    gaps = {}
+    for read_every_ms in (0.0, 5.0):
+        tree = dumbbell(rate_mbps=8.0, delay_ms=20.0, queue_packets=60)
+        tree["flows"][0]["read_every_ms"] = read_every_ms
+        network = Network(scenario(tree), "reno", log=True)
+        network.advance(10.0)
+        rows = network.log_rows()
+        acks = rows[(rows["variable"] == 2) & (rows["t"] > 5e9)]
+        gaps[read_every_ms] = float(np.median(np.diff(acks["t"]))) / 1e6
+        assert network.state.conn[0]["data_rcv"] * 1448 * 8 / 10e6 > 0.9 * 8 * MBPS
+    # 1.5 ms a packet: every second one, or whatever came between two reads.
+    assert gaps[0.0] == pytest.approx(3.0, abs=0.1)
+    assert gaps[5.0] == pytest.approx(5.0, abs=0.1)
