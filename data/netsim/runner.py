@@ -17,7 +17,7 @@ import yaml
 from data.errors import UserError, unknown_name
 from data.netsim import scenario as scenarios
 from data.netsim.cc import CONTROLS, module
-from data.netsim.metrics import UNITS, simulate
+from data.netsim.metrics import UNITS, compile_kernel, simulate
 
 EXAMPLE = """examples:
   cczoo evaluate cc --list
@@ -67,6 +67,8 @@ def evaluate(
         if name not in CONTROLS:
             raise unknown_name("congestion control", name, CONTROLS)
     rows: list[Row] = []
+    if jobs > 1:
+        compile_kernel()
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         for name in names:
             for label, spec in scenarios.load(name, settings).items():
