@@ -21,11 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from export.companions.feed import Feed, build_feed
+from export.companions.feed_pairs import build_pair_feed
 from export.harness import build
 from export.params import Options
 from export.targets import emit
 from export.vectors import timing_rows
-from features.fixed_sbd import evaluate
+from features.fixed_sbd import evaluate, evaluate_pairs
 from features.fixed_series import Calls
 from features.spec import Feature
 from pipelines.zoo import open_model, source_of
@@ -43,20 +44,20 @@ LIMITS_US = {"sbd_classify at length 100": 100.0, "tree alone": 0.04}
 TIMEOUT_S = 120.0
 
 
-def connection(points: int, seed: int = 1) -> Calls:
-    """ACKs every other millisecond on each subflow, losses now and then."""
+def connection(points: int, seed: int = 1, subflows: int = 2) -> Calls:
+    """ACKs every other millisecond on each of two subflows, losses now and then."""
     rng = np.random.default_rng(seed)
-    base_us = np.array(BASES_US[points])
+    base_us = np.resize(BASES_US[points], subflows)
     n = int((WINDOWS + 1.5) * 50 * base_us.max() / 1000)
-    subflow = np.arange(n) % 2
+    subflow = np.arange(n) % subflows
     time_us = np.cumsum(rng.integers(500, 1500, n)) + 10_000_000
     queue_us = (np.sin(time_us / 900_000 + 0.4 * subflow) + 1) * 30_000
     rtt_us = base_us[subflow] + queue_us.astype(np.int64) + rng.integers(0, 3000, n)
-    rtt_us[:2] = base_us
+    rtt_us[:subflows] = base_us
     ca_state = np.full(n, -1)
     lost = rng.random(n) < 0.01
     ca_state[lost] = rng.choice([0, 1, 3, 4], lost.sum())
-    ca_state[2:4] = 3
+    ca_state[subflows : 2 * subflows] = 3
     return Calls(
         subflow, time_us.astype(np.uint64), rtt_us, ca_state,
         np.zeros(n, np.bool_), np.zeros(n, np.uint64),
@@ -93,6 +94,27 @@ def measure(name: str, held: Path, repeats: int) -> dict:
     return result
 
 
+def measure_three(name: str, held: Path, repeats: int) -> dict:
+    """The same of three subflows: per call, per pair, and per partition of the connection."""
+    source = source_of(open_model(name))
+    for file, content in emit("c", source, Options(subflows=3)).items():
+        (held / file).write_bytes(content)
+    (held / "feed").mkdir()
+    made_of = (held, source.identifier, held / "feed", TIMEOUT_S)
+    feed = build_pair_feed(*made_of, features=source.features, subflows=3)
+    result = {"state_bytes": feed.state_bytes, "code_bytes": feed.object_bytes, "lengths": {}}
+    for points in BASES_US:
+        made = connection(points, subflows=3)
+        meant = evaluate_pairs(made, -1, 3, Options().sbd, source.features)
+        (answer,) = feed.run([(made, -1)], TIMEOUT_S)
+        cell = {"wrong": answer.unlike(meant, source.form.evaluate(meant.x).classes)}
+        keys = ("sample_ns", "pair_ns", "partition_ns")
+        runs = [feed.nanoseconds((made, -1), 4, TIMEOUT_S) for _ in range(repeats)]
+        cell |= {key: min(times) for key, times in zip(keys, zip(*runs, strict=True), strict=True)}
+        result["lengths"][points] = cell
+    return result
+
+
 def checked(feed: Feed, features: Sequence[Feature], made: Calls) -> dict:
     """How many windows are timed, and how many of them are wrong."""
     meant = evaluate(made, -1, Options().sbd, features)
@@ -113,6 +135,9 @@ def main() -> int:
     for name in MODELS:
         with tempfile.TemporaryDirectory() as held:
             report["models"][name] = measure(name, Path(held), args.repeats)
+        with tempfile.TemporaryDirectory() as held:
+            three = measure_three(name, Path(held), args.repeats)
+            report["models"][name]["three_subflows"] = three
     report["load_after"] = os.getloadavg()[0]
     if args.json:
         print(json.dumps(report, indent=2))
@@ -124,6 +149,12 @@ def main() -> int:
         print(f"  {'points':>8}{'features us':>14}{'classify us':>14}{'sample ns':>12}{'wrong':>7}")
         for points, cell in r["lengths"].items():
             times = f"{cell['features_ns'] / 1e3:>14.2f}{cell['classify_ns'] / 1e3:>14.2f}"
+            print(f"  {points:>8}{times}{cell['sample_ns']:>12.1f}{cell['wrong']:>7}")
+        three = r["three_subflows"]
+        print(f"  three subflows: {three['state_bytes']} per connection")
+        print(f"  {'points':>8}{'pair us':>14}{'partition us':>14}{'sample ns':>12}{'wrong':>7}")
+        for points, cell in three["lengths"].items():
+            times = f"{cell['pair_ns'] / 1e3:>14.2f}{cell['partition_ns'] / 1e3:>14.2f}"
             print(f"  {points:>8}{times}{cell['sample_ns']:>12.1f}{cell['wrong']:>7}")
     print(f"\nload {report['load_before']:.1f} before, {report['load_after']:.1f} after")
     return 0

@@ -37,6 +37,11 @@ def compile_agent(headers: Path, identifier: str, program: Path) -> None:
                 f"{headers}: no {header}: export the model with -t c -t bpf "
                 "(a model of the smartsbd family)"
             )
+    if "SBD_SUBFLOWS" in (headers / parts["SBD_H"]).read_text(encoding="utf-8"):
+        raise UserError(
+            f"{headers}: made for more than two subflows, the agent has two: "
+            "export the model without --set subflows"
+        )
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra"]
     command += [f"-I{NATIVE}", f"-I{BUILD}", f"-I{headers}", f"-DMODEL={identifier}"]
     command += [f'-D{name}="{header}"' for name, header in parts.items()]
