@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S = 1800
+LIMIT_S = 3600
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick=("--rounds", "1"), needs=("data/processed/sbd.parquet", "make repro")
     ),
     "prove": Benchmark(quick=("--model", "smartsbd-dt")),
+    "neural": Benchmark(
+        quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
+    ),
     "netsim": Benchmark(always=()),
     "envs": Benchmark(quick=("--steps", "200")),
 }

@@ -104,12 +104,14 @@ def _strip(model: Any) -> None:
 @contextlib.contextmanager
 def _quiet() -> Any:
     """PyTorch tells of packages that it doesn't need here, on three channels."""
-    logger = logging.getLogger("torch")
-    level = logger.level
+    loggers = [logging.getLogger(name) for name in ("torch", "onnx_ir", "onnxscript")]
+    levels = [logger.level for logger in loggers]
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        logger.setLevel(logging.ERROR)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

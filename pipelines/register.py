@@ -63,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if not offline:
         tracking.check_store()
     found = [store.load(name, args.zoo) for name in store.names(args.zoo)]
-    entries = {model.meta.name: model.directory for model in found}
+    # MLflow keeps models as ONNX: a function's table (nuwa-tanh) has none.
+    models = [model for model in found if "model.onnx" in model.meta.files]
+    entries = {model.meta.name: model.directory for model in models}
     certificates = read_certificates(args.certificates)
     training = Training(
         experiment=EXPERIMENT,

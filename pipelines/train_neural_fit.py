@@ -32,6 +32,8 @@ from pipelines.zoo_entry import CONTENTS, json_file, sample_file
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted
 
+TESTED = 120
+"""Windows of the stored test sample, about: each is 900 numbers."""
 NO_FORM = "a convolution over series has no integer form"
 WORST_ERROR = 1e-4
 """Of the ONNX form's probability; float32 sums in another order differ by some 1e-6."""
@@ -137,7 +139,7 @@ def _write(
     data_hash = file_hash(job.features)
     said = {"width": job.neural.width, "epochs": len(found.curve)}
     said |= {"parameters": metrics["training"]["parameters"]}
-    test = testset.sample(testset.fixed(job.table, job.sbd.protocol))
+    test = testset.sample(testset.fixed(job.table, job.sbd.protocol), TESTED)
     columns = [feature.name for feature in specs]
     answers = predict(content, test.matrix(columns), outofsample.NAME)
     files = {

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    names = "list|show|verify|prove|add|certify|docs"
+    actions = parser.add_subparsers(dest="action", required=True, metavar=names)
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
     show.add_argument("model", help="name in the zoo or a model's directory")

@@ -137,10 +137,13 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def spent(ns: float | None) -> str:
-    """``18 ns``, ``4.2 µs``, or a dash."""
+    """``18 ns``, ``4.2 µs``, ``2.3 ms``, or a dash."""
     if ns is None:
         return "–"
-    return f"{ns:.3g} ns" if ns < 1000 else f"{ns / 1000:.3g} µs"
+    for limit, unit in ((1e3, "ns"), (1e6, "µs")):
+        if ns < limit:
+            return f"{ns / limit * 1e3:.3g} {unit}"
+    return f"{ns / 1e6:.3g} ms"
 
 
 KEPT = ("vectors", "ns_per_decision", "object_bytes", "stack_bytes", "verified_insns")

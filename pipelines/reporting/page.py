@@ -45,6 +45,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "Delay, confusion, calibration",
         tuple(f"general_blocks:{n}" for n in ("delay", "confusion", "calibration")),
     ),
+    ("neural", "Raw series", ("neural:comparison", "neural:learning_curve")),
     ("groups", "A model for each group", ("groups:groups",)),
     (
         "export",
