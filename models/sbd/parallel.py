@@ -38,7 +38,8 @@ def start(workers: int) -> None:
     Raises
     ------
     UserError
-        Where no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python.
+        Where no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python, or the
+        machine is too busy to start one.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
         return
@@ -73,8 +74,13 @@ def start(workers: int) -> None:
             # Ray gives its own processes 30 s to come up, too little on a machine that others
             # keep busy, and says so with a bare Exception.
             ray.shutdown()
-            if attempt == START_ATTEMPTS or "timed out" not in str(error):
+            if "timed out" not in str(error):
                 raise
+            if attempt == START_ATTEMPTS:
+                raise UserError(
+                    "Ray's own processes don't come up within its 30 s, this machine is too busy: "
+                    "try again later, or do without Ray by models.sbd.workers: 0 in the settings"
+                ) from None
 
 
 def check_address(address: str) -> None:
