@@ -34,7 +34,7 @@ def compile_kernel() -> None:
     `data.netsim.jit` changes numba's settings while it compiles, for the whole process.
     """
     path = {"forward": ["link"], "back": ["link"]}
-    tree = {"links": {"link": {}}, "flows": [{"name": "f", "paths": [path]}]}
+    tree = {"links": {"link": {"delay_ms": 1}}, "flows": [{"name": "f", "paths": [path]}]}
     Network(Scenario.parse(tree, "none")).advance(0.0)
 
 
