@@ -164,7 +164,7 @@ def read_series(events: Path, settings: Conditions) -> tuple[list[str], Floats, 
     from models.sbd import conditions
     from pipelines.output import progress
 
-    total = read_report(events)["connections"]
+    total = read_report(events).get("connections")
     found: dict[str, Any] = {}
     reasons: Counter[str] = Counter()
     for row, of in progress(iter_connections(events), "RTT series", total):

@@ -21,7 +21,7 @@ from models.sbd import twosample
 from models.sbd.groups import label
 from models.sbd.parallel import Progress, silent
 from models.sbd.params import Drift
-from models.sbd.reference import SUMS, Reference
+from models.sbd.reference import Reference
 from models.sbd.table import Windows
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,13 @@ Floats = NDArray[np.float64]
 ALL = "ALL"
 """The one group where nothing is grouped by."""
 KEEP, RETRAIN, UNKNOWN = "keep", "retrain", "can't tell"
-RESAMPLES = 2000
+RESAMPLES = 1000
+FIGURES = {
+    "accuracy": "model.right",
+    "sb_share": "model.shared",
+    "confidence": "model.confidence",
+}
+"""What is printed of the answers -> its sum in :attr:`models.sbd.reference.Reference.held_out`."""
 
 
 def compare(
@@ -198,9 +204,8 @@ def _answers(
 ) -> dict[str, Any]:
     """What the model says of new logs beside what it said of those that training left out."""
     found: dict[str, Any] = {}
-    words = {"accuracy": "model.right", "sb_share": "model.shared", "confidence": SUMS[3]}
     stored = None if held is None or held.is_empty() else held
-    for name, column in words.items():
+    for name, column in FIGURES.items():
         mine, other = _rates(own, column), None if stored is None else _rates(stored, column)
         found[name] = _interval(mine, seed)
         found[f"stored_{name}"] = None if other is None else _interval(other, seed)

@@ -40,7 +40,7 @@ class Reference:
     connections, windows : int
         How many the whole training set had.
     held_out : polars.DataFrame or None
-        Per connection that training left out: attributes, and sums over its windows of
+        Per connection that training left out: attributes as strings, and sums over its windows of
         ``model.windows`` (1), ``model.right`` (NaN without a label), ``model.shared`` (answered
         SB) and ``model.confidence``.
     """
@@ -86,7 +86,7 @@ def answers(table: Windows, probability: Floats, names: Sequence[str]) -> pl.Dat
         Feature columns, which aren't attributes.
     """
     said = probability > 0.5
-    kept = ["connection", *attributes(table.frame, names)]
+    kept = attributes(table.frame, names)
     right = np.where(table.y >= 0, (said == (table.y == 1)).astype(np.float64), np.nan)
     rows = table.frame.select(kept).with_columns(
         pl.Series("model.connection", table.group),
@@ -126,16 +126,20 @@ def of(
 def dumps(reference: Reference, names: Sequence[str]) -> bytes:
     """``reference.json``."""
     table = reference.table
-    columns = ["connection", "window", *attributes(table.frame, names)]
     held = reference.held_out
+    columns = attributes(table.frame, names)
     head = {
         "format": FORMAT,
         "features": list(names),
         "connections": reference.connections,
         "windows": reference.windows,
-        "columns": {name: table.frame[name].to_list() for name in columns},
-        "held_out": None if held is None else _columns(held),
+        "group": table.group.tolist(),
+        "columns": _coded(table.frame.select(columns)),
+        "held_out": None,
     }
+    if held is not None:
+        sums = held.select(pl.col(SUMS).round(4).fill_nan(None)).to_dict(as_series=False)
+        head["held_out"] = {"sums": sums, "columns": _coded(held.drop(SUMS))}
     rows = ",\n  ".join(
         "[" + ", ".join(f"{value:.4g}" for value in row) + "]" for row in table.matrix(names)
     )
@@ -155,14 +159,37 @@ def loads(content: Mapping[str, Any], names: Sequence[str], where: str) -> Refer
         raise UserError(f"{where}: not a reference of this version and model: train again")
     values = np.array(content["values"], dtype=np.float64).reshape(-1, len(names))
     features = {name: values[:, i] for i, name in enumerate(names)}
+    group = np.array(content["group"], dtype=np.int64)
+    frame = pl.DataFrame(
+        {"connection": group, "window": np.arange(group.size), **features}
+    ).with_columns(_decoded(content["columns"]))
     held = content["held_out"]
     return Reference(
-        windows(pl.DataFrame({**content["columns"], **features})),
+        windows(frame),
         int(content["connections"]),
         int(content["windows"]),
-        None if held is None else pl.DataFrame(held),
+        None
+        if held is None
+        else pl.DataFrame(held["sums"], schema=dict.fromkeys(SUMS, pl.Float64)).with_columns(
+            _decoded(held["columns"])
+        ),
     )
 
 
-def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
-    return frame.with_columns(pl.col(SUMS).round(4).fill_nan(None)).to_dict(as_series=False)
+def _coded(frame: pl.DataFrame) -> dict[str, dict[str, list[Any]]]:
+    """Few values many times: each once, and numbers of them; null is -1."""
+    found = {}
+    for name in frame.columns:
+        text = frame[name].cast(pl.String)
+        levels = sorted(set(text.drop_nulls()))
+        place = {level: number for number, level in enumerate(levels)}
+        codes = [-1 if value is None else place[value] for value in text]
+        found[name] = {"levels": levels, "codes": codes}
+    return found
+
+
+def _decoded(columns: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[pl.Series]:
+    return [
+        pl.Series(name, [None if c < 0 else one["levels"][c] for c in one["codes"]], pl.String)
+        for name, one in columns.items()
+    ]
