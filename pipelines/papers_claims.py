@@ -65,9 +65,9 @@ def _judge(claim: Claim, label: str, everywhere: bool, results: Results) -> Verd
         left, right = (_values(term, claim.metric, label, results) for term in claim.ratio)
         centre, low, high = _interval(left / right.mean())
         near = abs(centre - claim.paper) <= claim.within * claim.paper
-        near = near or low <= claim.paper <= high
+        other = OPEN if low <= claim.paper <= high else FAILS
         detail = f"{centre:.3f} [{low:.3f}, {high:.3f}], paper {claim.paper:.3f}"
-        return Verdict(claim, where, HOLDS if near else FAILS, detail)
+        return Verdict(claim, where, HOLDS if near else other, detail)
     if claim.terms:
         outcomes = {}
         for term in _spread(claim.terms, [], label, results):

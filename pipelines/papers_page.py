@@ -21,7 +21,8 @@ papers' own numbers and the notes, which stand in `data/scenarios/netsim`. Means
 with 95 % intervals (Student's t); after the stroke the paper's number. A seed is a start time, a
 stream of losses and, where a link's rate is generated, a trace. A statement **holds** when the
 interval of the difference (paired by seed) lies on its side of zero, a factor when ours is within
-a tenth (or the share its scenario file states) of the paper's. Schemes that the simulator hasn't
+a tenth (or the share its scenario file states) of the paper's. Intervals aren't corrected for the
+number of comparisons. Schemes that the simulator hasn't
 are in the tables as the papers have them.
 
 Where a paper doesn't say a rate, delay or queue, the scenario's `source` line says what we took;
@@ -99,13 +100,11 @@ def _table(metric: str, variants: dict[str, Scenario], results: Results) -> list
 def _cell(metric: str, label: str, cc: str, variants: dict[str, Scenario], results: Results) -> str:
     runs = results.get((label, cc))
     value = intervals(runs).get(metric) if runs else None
+    if value is None:
+        return ""
     number = variants[label].paper.of(label, cc).get(metric)
-    text = (
-        ""
-        if value is None
-        else f"{_round(value['mean'])} [{_round(value['lo'])}, {_round(value['hi'])}]"
-    )
-    return f"{text} / {number:g}" if number is not None else text
+    text = f"{_round(value['mean'])} [{_round(value['lo'])}, {_round(value['hi'])}]"
+    return text if number is None else f"{text} / {number:g}"
 
 
 def _round(value: float) -> str:
