@@ -20,6 +20,8 @@ EXAMPLE = """\
 example: python -m pipelines.fidelity --events data/interim/events \\
     --features data/processed/sbd.parquet --out docs/fidelity-linux.md"""
 
+LOADS = ((10.0, "up to 10"), (25.0, "10 to 25"), (float("inf"), "above 25"))
+"""Classes of the host's load average (1 min) when a run began."""
 CAMPAIGNS = ("smartsbd-paper", "smartsbd-table6", "smartsbd-random")
 
 
@@ -40,7 +42,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--features", type=Path, required=True, help="their features table")
     parser.add_argument("--work", type=Path, default=Path("data/interim/netsim"),
                         help="where the simulated logs go")  # fmt: skip
-    parser.add_argument("--every", type=int, default=1, help="take each N-th run (default 1)")
+    parser.add_argument(
+        "--every", type=int, default=1, help="take each N-th run of --raw (default 1)"
+    )
     parser.add_argument("--seeds", type=int, default=3, help="simulations a run of --reference")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default 2)")
     parser.add_argument("--seed", type=int, default=7, help="of classifiers and resampling")
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         from data.errors import UserError
 
         raise UserError(f"--seeds {args.seeds}: give a whole number of at least 1")
-    figures = {"seeds": args.seeds, "reference": reference(args)} | campaigns(args)
+    figures = {"seeds": args.seeds, "every": args.every} | reference(args) | campaigns(args)
     part = args.out.with_name(args.out.name + ".part")
     part.write_text(page(figures), encoding="utf-8")
     part.replace(args.out)
@@ -73,15 +77,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def reference(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Rows of the comparison's own campaign, in the order of its file."""
+def reference(args: argparse.Namespace) -> dict[str, Any]:
+    """Rows of the comparison's own campaign in its file's order, and those of one path by load."""
     from data.lab import plan
 
     order = [source.name for source in plan.sources(plan.load("linux"))]
-    records = fidelity_runs.reference_records(args.reference)[:: args.every]
+    records = fidelity_runs.reference_records(args.reference)
     records.sort(key=lambda record: order.index(record["group"]))
     for record in records:
         record["transport"] = record["scenario"].get("transport", "mptcp")
+        record["host"] = next(name for most, name in LOADS if record["load"] <= most)
     # The kernel counts segments; an event of its log may stand for several.
     kernel = {
         record["id"]: record["figures"]
@@ -89,7 +94,17 @@ def reference(args: argparse.Namespace) -> list[dict[str, Any]]:
         for record in records
     }
     netsim = fidelity_runs.simulated_figures(records, args.seeds, args.jobs)
-    return fidelity_runs.by_group(records, kernel, netsim, ("transport", "cc", "family"), args.seed)
+    single = [record for record in records if record["transport"] == "tcp"]
+    names = [name for _, name in LOADS]
+    by_load = sorted(single, key=lambda r: (r["rate_wifi_mbps"], names.index(r["host"])))
+
+    def rows(chosen: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        return fidelity_runs.by_group(chosen, kernel, netsim, keys, args.seed)
+
+    return {
+        "reference": rows(records, "transport", "cc", "family"),
+        "by_load": rows(by_load, "rate_wifi_mbps", "host"),
+    }
 
 
 def campaigns(args: argparse.Namespace) -> dict[str, Any]:

@@ -53,6 +53,15 @@ def page(figures: dict[str, Any]) -> str:
         "",
         *_table("control | setting", [(row["cc"], row["family"]) for row in single], single),
         "",
+        "The same runs by the host's load average when they began: on a busy host the lab's",
+        "senders and receivers get to run late, which the simulator knows nothing of.",
+        "",
+        *_table(
+            "Mbit/s | load",
+            [(f"{float(row['rate_wifi_mbps']):g}", row["host"]) for row in figures["by_load"]],
+            figures["by_load"],
+        ),
+        "",
         "## MPTCP, two subflows",
         f"`data/reference/linux`: {_total(multi)} runs of 40 s, each subflow with an ordinary",
         "control of its own (uncoupled, all that upstream has), or LIA (RFC 6356) in eBPF. SB: 8",
@@ -62,9 +71,10 @@ def page(figures: dict[str, Any]) -> str:
         *_table("control | setting", [(_control(row), row["family"]) for row in multi], multi),
         "",
         "## MPTCP, the campaigns for training",
-        f"`data/raw`: {figures['runs']} runs of 20 to 35 s with jitter, random loss and background",
-        "traffic. Retransmissions are events in the log here, which in the kernel may each repeat",
-        "several segments; above they are the kernel's own count of segments.",
+        f"`data/raw`: {figures['runs']} runs{_each(figures['every'])} of 20 to 35 s with jitter,",
+        "random loss and background traffic. Retransmissions are events in the log here, which in",
+        "the kernel may each repeat several segments; above they are the kernel's own count of",
+        "segments.",
         "",
         *_table(
             "control | class",
@@ -79,6 +89,10 @@ def page(figures: dict[str, Any]) -> str:
         *_transfer(figures["transfer"]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _each(every: int) -> str:
+    return "" if every == 1 else f" (one of {every})"
 
 
 def _total(rows: list[dict[str, Any]]) -> int:

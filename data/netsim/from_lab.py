@@ -106,7 +106,7 @@ def _background(
 ) -> list[Flow]:
     common: dict[str, Any] = {
         "cc": flow.cc,
-        "rate_mbps": flow.rate_mbps,
+        "rate_mbps": flow.rate_mbps or _greedy_mbps(flow),
         "window_bytes": WINDOW_BYTES,
         "read_every_ms": READ_MS,
         "measure": False,
@@ -123,3 +123,8 @@ def _background(
         bursts.append(Flow(name=name, start_s=at_s, stop_s=stop_s, **common))
         at_s = stop_s + max(0.05, float(rng.exponential(flow.off_s)))
     return bursts
+
+
+def _greedy_mbps(flow: Background) -> float:
+    """The lab's senders, too, look at their sockets so often, and write one block each time."""
+    return 8e-3 * flow.burst_bytes / READ_MS

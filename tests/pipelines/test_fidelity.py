@@ -151,6 +151,8 @@ def test_page_has_every_figure():
     text = page(
         {
             "runs": 3,
+            "every": 2,
+            "by_load": [{"rate_wifi_mbps": "8.0", "host": "up to 10", "count": 6, **near}],
             "seeds": 2,
             "bursts": {"kernel": 0.005, "netsim": 0.0},
             "reference": [
@@ -170,6 +172,8 @@ def test_page_has_every_figure():
     assert "| **goodput 1.12 [1.12, 1.12]** |" in text
     assert "| cubic, uncoupled | sb | 4 | 8.00 / 8.10 (1.01, 1.01, 1.01)" in text
     assert "| LIA, coupled | SB | 5 |" in text
+    assert "| 8 | up to 10 | 6 |" in text
+    assert "3 runs (one of 2) of" in text
     assert "| `RTT_ED` | 0.100 (0.050) | 0.200 (0.040) |" in text
     assert "0.912 [0.900, 0.920]" in text
     assert "of new ACKs 0.50 % come within" in text
