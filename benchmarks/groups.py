@@ -84,11 +84,13 @@ def processes(mark: str) -> Iterator[tuple[int, str, int]]:
     """Processes of a run: pid, title, peak resident memory in kB."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            if mark.encode() in (path / "environ").read_bytes():
-                title = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                status = (path / "status").read_text()
-                peak = int(status.split("VmHWM:")[1].split()[0])
-                yield int(path.name), title, peak
+            title = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            status = (path / "status").read_text()
+            parent = Path("/proc") / status.split("PPid:")[1].split()[0]
+            # A Ray worker's title is written over its environment, so its parent is asked too.
+            known = (path / "environ").read_bytes() + (parent / "environ").read_bytes()
+            if mark.encode() in known:
+                yield int(path.name), title, int(status.split("VmHWM:")[1].split()[0])
 
 
 class Watch:
