@@ -188,7 +188,7 @@ def cluster(folder: Path) -> Iterator[tuple[dict[str, str], subprocess.Popen[byt
     try:
         for more in (head, ["--address", f"127.0.0.1:{port}"]):
             nodes.append(_node([*ray, *more], {**os.environ, **mark}))
-            _wait(port)
+            _wait(mark[MARK], len(nodes), port)
         yield {**mark, "RAY_ADDRESS": f"127.0.0.1:{port}"}, nodes[1]
     finally:
         for node in nodes:
@@ -208,13 +208,16 @@ def _node(command: list[str], environment: dict[str, str]) -> subprocess.Popen[b
     )
 
 
-def _wait(port: int) -> None:
+def _wait(mark: str, nodes: int, port: int) -> None:
+    """Wait for so many raylets, and for the head to listen."""
     until = time.monotonic() + START_S
     while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
+        there = sum("raylet/raylet" in title for _, title, _ in processes(mark))
+        if there >= nodes:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
         time.sleep(0.5)
-    raise SystemExit(f"no Ray head on port {port} within {START_S} s")
+    raise SystemExit(f"{nodes} Ray nodes on port {port} aren't up within {START_S} s")
 
 
 def end(node: subprocess.Popen[bytes]) -> None:
