@@ -46,6 +46,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "svm_cost": Benchmark(
         quick=("--rounds", "1"), needs=("data/processed/sbd.parquet", "make repro")
     ),
+    "groups": Benchmark(
+        quick=("--groups", "10", "40", "--windows", "300"),
+        needs=("data/processed/sbd.parquet", "make repro"),
+    ),
     "prove": Benchmark(quick=("--model", "smartsbd-dt")),
     "neural": Benchmark(
         quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
