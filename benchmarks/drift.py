@@ -68,7 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     trials = Trials(args.features, args.family)
     group = trials.table.group
-    nothing: dict[str, list[float]] = {"drift": [], "retrain": [], "auc": [], "novel": []}
+    kinds = ("drift", "retrain", "auc", "novel", "drift by family")
+    nothing: dict[str, list[float]] = {kind: [] for kind in kinds}
     for seed in range(args.trials):
         rng = np.random.default_rng(1000 + seed)
         half = rng.permutation(np.unique(group))[: np.unique(group).size // 2]
@@ -77,6 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         nothing["retrain"].append(found["verdict"] == drift.RETRAIN)
         nothing["auc"].append(found["groups"][0]["auc"]["auc"])
         nothing["novel"].append(found["groups"][0]["novel"])
+        if seed % 2 == 0:
+            by_family = trials.compare(~np.isin(group, half), seed, ("family",))
+            nothing["drift by family"].append(by_family["drift"])
         print(f"halves: {seed + 1} of {args.trials}", file=sys.stderr)
     rows = json.loads(args.lofo.read_text())["families"] if args.lofo.is_file() else []
     accuracy = {row["family"]: row["window"]["mean"] for row in rows if row["model"] == MODEL}

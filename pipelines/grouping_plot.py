@@ -32,6 +32,7 @@ def draw(clusters: Clusters, sizes: Mapping[str, int]) -> dict[str, bytes]:
         ``groups.svg`` and ``groups.png``: file name -> content.
     """
     from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     count = len(clusters.centres)
     columns = min(count, _COLUMNS)
@@ -57,6 +58,9 @@ def draw(clusters: Clusters, sizes: Mapping[str, int]) -> dict[str, bytes]:
             ):
                 axis.plot(time_s, rtt_ms[:, side], color=colour, label=word)
             axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter(ScalarFormatter())
+            axis.yaxis.set_minor_formatter(NullFormatter())
             axis.set_title(f"{name}: {sizes.get(name, 0)} connections")
         axes[0, 0].legend(loc="best")
         fig.supxlabel("seconds", fontsize=9)
