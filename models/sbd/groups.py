@@ -51,42 +51,6 @@ def label(columns: Sequence[str]) -> pl.Expr:
     return pl.concat_str(parts, separator=",")
 
 
-def grouping(table: pl.DataFrame | pl.LazyFrame, columns: Sequence[str]) -> dict[str, str]:
-    """Groups of a features table by its attribute columns.
-
-    Parameters
-    ----------
-    table : polars.DataFrame or LazyFrame
-        Table of ``cczoo features sbd``; of a lazy one only the columns needed are read.
-    columns : sequence of str
-        Attributes; connections that share all their values are one group.
-
-    Returns
-    -------
-    dict
-        Connection -> group, such as ``site=shanghai,cc=lia``. A connection without a value in
-        one of the columns is in no group.
-
-    Raises
-    ------
-    UserError
-        For a column that isn't there or no attribute, an attribute that changes within a
-        connection, or where no connection has the attributes.
-    """
-    frame = table.lazy()
-    check_columns(frame.collect_schema().names(), columns)
-    pairs = (
-        frame.select("connection", label(columns).alias("group")).drop_nulls().unique().collect()
-    )
-    check_constant(pairs)
-    if pairs.is_empty():
-        raise UserError(
-            f"no connection has a value of {', '.join(columns)}: nothing to group by; give the "
-            "attributes in the labels file of `cczoo ingest`, or use --groups auto"
-        )
-    return dict(zip(pairs["connection"], pairs["group"], strict=True))
-
-
 def check_constant(pairs: pl.DataFrame) -> None:
     """Refuse attributes that change within a connection.
 

@@ -31,12 +31,14 @@ def plan(**changes):
 
 def test_connections_are_grouped_by_all_their_values() -> None:
     table = group_tables.table({"lyon": 6, "oslo": 6})
-    found = groups.grouping(table.lazy(), ["site", "cc"])
+    pairs = table.select("connection", groups.label(["site", "cc"])).unique()
+    found = dict(pairs.iter_rows())
     assert found["lyon-0000"] == "site=lyon,cc=lia"
     assert found["oslo-0003"] == "site=oslo,cc=reno"
     # Without a value of cc there is no group.
-    assert "lyon-0002" not in found
-    assert set(groups.grouping(table, ["site"]).values()) == {"site=lyon", "site=oslo"}
+    assert found["lyon-0002"] is None
+    empty = table.with_columns(cc=pl.lit("")).select(groups.label(["site", "cc"]))
+    assert empty.to_series().null_count() == len(table)
 
 
 def test_what_cannot_group_is_refused_with_what_can() -> None:
@@ -48,12 +50,12 @@ def test_what_cannot_group_is_refused_with_what_can() -> None:
         ("site", "site"): "each column once",
     }.items():
         with pytest.raises(UserError, match=words):
-            groups.grouping(table, columns)
-    with pytest.raises(UserError, match="no connection has a value of cc"):
-        groups.grouping(table.with_columns(cc=pl.lit("")), ["cc"])
+            groups.check_columns(table.columns, columns)
+    groups.check_columns(table.columns, ["cc", "site"])
+    groups.check_constant(table.select("connection", groups.label(["site"])))
     moved = table.with_columns(site=pl.col("site") + pl.col("window").cast(pl.String))
     with pytest.raises(UserError, match="'lyon-0000' is in 'site=lyon0' and in 'site=lyon1'"):
-        groups.grouping(moved, ["site"])
+        groups.check_constant(moved.select("connection", groups.label(["site"])))
 
 
 def test_a_connection_falls_into_the_same_fold_in_every_table() -> None:
