@@ -1,8 +1,9 @@
 """Write docs/fidelity.md: the simulator beside ns-3 on the same dumbbells.
 
-``python -m benchmarks.ns3.compare`` after ``benchmarks/ns3/build.sh``. ns-3's results are kept in
-``results.json`` by command line, with a digest of the program's source: where ns-3 is absent they
-stand for it, and what they lack is named and left out. ``--fresh`` measures again.
+``python -m benchmarks.ns3.compare`` builds the ns-3 program where libns3-dev is there. ns-3's
+results are kept in ``results.json`` by command line, with a digest of the program's source: where
+ns-3 is absent they stand for it, and what they lack is named and left out. ``--fresh`` measures
+again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import numpy as np
 
 from benchmarks.ns3.cases import CASES, Case, arguments, spec
 from benchmarks.ns3.page import page
+from benchmarks.ns3.program import PROGRAM, SOURCE, built
 from data.netsim.network import Network
 
 HERE = Path(__file__).parent
-PROGRAM = HERE / "build" / "dumbbell"
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs" / "fidelity.md"
 _SAMPLE_S = 0.1
@@ -71,14 +72,14 @@ def of_netsim(case: Case, seed: int) -> Run:
 
 def measure(seeds: int, jobs: int, fresh: bool) -> dict[str, Run]:
     """What is known of ns-3, by command line, with what is missing measured if it can be."""
-    digest = hashlib.sha256((HERE / "dumbbell.cc").read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     runs: dict[str, Run] = {} if fresh or kept.get("program") != digest else kept["runs"]
     wanted = [arguments(case, seed) for seed in range(1, seeds + 1) for case in CASES]
     missing = [words for words in wanted if " ".join(words) not in runs]
-    if missing and not PROGRAM.exists():
+    if missing and not built():
         print(f"{len(missing)} of {len(wanted)} runs of ns-3 are left out: {PROGRAM} is missing "
-              "(benchmarks/ns3/build.sh makes it)", file=sys.stderr)  # fmt: skip
+              "(benchmarks/ns3/build.sh makes it of libns3-dev)", file=sys.stderr)  # fmt: skip
         return runs
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         for words, run in zip(missing, pool.map(of_ns3, missing), strict=True):

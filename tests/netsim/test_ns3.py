@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.ns3 import compare
+from benchmarks.ns3 import compare, program
 from benchmarks.ns3.cases import CASES, Case, spec
 from benchmarks.ns3.page import page
 
@@ -27,10 +28,26 @@ def test_every_case_runs(case: Case) -> None:
 def test_without_ns3_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compare, "PROGRAM", tmp_path / "dumbbell")
+    monkeypatch.setattr(program, "PROGRAM", tmp_path / "dumbbell")
+    monkeypatch.setattr(program.shutil, "which", lambda tool: None)
     monkeypatch.setattr(compare, "RESULTS", tmp_path / "results.json")
     assert compare.measure(seeds=2, jobs=1, fresh=False) == {}
     assert f"{2 * len(CASES)} of {2 * len(CASES)} runs" in capsys.readouterr().err
+
+
+def test_the_program_is_built_when_its_source_is_newer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(program.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(program.subprocess, "run", lambda args, **_: calls.append(args) or done)
+    monkeypatch.setattr(program, "PROGRAM", tmp_path / "dumbbell")
+    assert program.built()
+    assert [args[0] for args in calls] == ["pkg-config", "sh"]
+    (tmp_path / "dumbbell").touch()
+    assert program.built()
+    assert len(calls) == 2
 
 
 def test_only_what_lies_outside_the_band_is_called_so() -> None:
