@@ -58,6 +58,8 @@ def connection(points: int, seed: int = 1, subflows: int = 2) -> Calls:
     lost = rng.random(n) < 0.01
     ca_state[lost] = rng.choice([0, 1, 3, 4], lost.sum())
     ca_state[subflows : 2 * subflows] = 3
+    if subflows > 2:  # all are members of the first window
+        time_us[subflows : 2 * subflows] = time_us[subflows]
     return Calls(
         subflow, time_us.astype(np.uint64), rtt_us, ca_state,
         np.zeros(n, np.bool_), np.zeros(n, np.uint64),

@@ -19,9 +19,8 @@ from export.companions.random_calls import random_calls
 from export.companions.sbd import settings as stated
 from export.harness import SANITIZER_FLAGS
 from export.manifest import bundle_files
-from export.params import Options, VerifyParams
+from export.params import Options
 from export.sanitize import no_sanitizers
-from export.verify import verify
 from features.fixed_sbd import evaluate, evaluate_pairs
 from features.smartsbd import FEATURES
 
@@ -181,18 +180,7 @@ def test_real_logs_with_three_subflows(tmp_path):
     assert found["windows_fixed"] >= 40
     assert found["mismatches_c_reference"] == 0
     assert found["windows_both"] >= found["windows_float"] - 3
-    assert found["accuracy_fixed"] is None
-
-
-def test_verify_proves_it(tmp_path):
-    options = Options(sbd=DENSE, subflows=3)
-    for name, content in bundle_files(source_of(FEATURES), ["c"], options, "the tests").items():
-        (tmp_path / name).write_bytes(content)
-    report = verify(tmp_path, VerifyParams(random=50))
-    assert report["ok"], report
-    (found,) = report["targets"]
-    assert found["companion"]["windows"] > 300
-    assert found["companion"]["mismatches"] == 0
+    assert 0.3 < found["accuracy_fixed"] <= 1
 
 
 def test_partitions_of_pairs_that_are_there():
