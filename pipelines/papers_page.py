@@ -22,8 +22,7 @@ with 95 % intervals (Student's t); after the stroke the paper's number. A seed i
 stream of losses and, where a link's rate is generated, a trace. A statement **holds** when the
 interval of the difference (paired by seed) lies on its side of zero, a factor when ours is within
 a tenth (or the share its scenario file states) of the paper's. Intervals aren't corrected for the
-number of comparisons. Schemes that the simulator hasn't
-are in the tables as the papers have them.
+number of comparisons. Schemes that the simulator hasn't are in the tables as the papers have them.
 
 Where a paper doesn't say a rate, delay or queue, the scenario's `source` line says what we took;
 "other readings" are the same scenario with another choice."""
