@@ -127,7 +127,8 @@ def campaigns(args: argparse.Namespace) -> dict[str, Any]:
         "kernel": fidelity_runs.figures_of(args.events, ids),
         "netsim": fidelity_runs.figures_of(args.work, ids),
     }
-    rows = fidelity_runs.by_group(records, *sides.values(), ("cc", "label"), args.seed)
+    keys = ("cc", "label")
+    rows = fidelity_runs.by_group(records, sides["kernel"], sides["netsim"], keys, args.seed)
     return {
         "runs": len(records),
         "campaigns": sorted(rows, key=lambda row: (row["label"], row["cc"] == "lia", row["cc"])),

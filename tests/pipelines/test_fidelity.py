@@ -78,7 +78,7 @@ def test_a_rival_meets_the_connection_at_the_shared_link_and_nowhere_else(refere
     assert [path.forward for path in rival.paths] == [["rival", "server"]]
     assert all(path.forward[-1] == "server" for path in connection.paths)
     assert rival.cc == "reno"
-    assert (connection.segment_bytes, rival.segment_bytes) == (1428, 1448)
+    assert (connection.segment_bytes, rival.segment_bytes) == (1424, 1448)
 
 
 def test_simulating_is_deterministic(records):
