@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from members import NoForm, exported
+from members import NoForm, exported  # type: ignore[import-not-found]
 
 METALEARNING_FROM_S = 1200
 """Configurations that did well elsewhere are slow ones: a small budget is gone with them."""
