@@ -106,7 +106,8 @@ def test_every_threshold_turns_on_the_same_integer(fitted):
     clear = np.abs(p - 0.5) > 1e-3
     assert (form.evaluate(k).classes[clear] == (p > 0.5)[clear]).all()
     assert set((p > 0.5).tolist()) == {False, True}
-    assert loads(dumps(form), "form").evaluate(k).classes.tolist() == form.evaluate(k).classes.tolist()
+    again = loads(dumps(form), "form")
+    assert again.evaluate(k).classes.tolist() == form.evaluate(k).classes.tolist()
 
 
 def test_onnx_turns_on_the_same_float32(fitted):
