@@ -179,7 +179,13 @@ def cluster(folder: Path) -> Iterator[tuple[dict[str, str], subprocess.Popen[byt
         port = free.getsockname()[1]
     # Ray's workers listen from 10002 to 19999.
     port = port if port > 20000 else port + 20000
-    mark = {MARK: uuid.uuid4().hex, "RAY_USAGE_STATS_ENABLED": "0"}
+    # A head asks for a token, which nodes and drivers only show when they are told to.
+    mark = {
+        MARK: uuid.uuid4().hex,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": uuid.uuid4().hex,
+    }
     ray = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus", "1"]
     ray += ["--object-store-memory", str(150 * 1024**2)]
     head = ["--head", "--port", str(port), "--include-dashboard", "false"]
