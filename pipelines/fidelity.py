@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import fidelity_runs
-from pipelines.output import print_json
+from pipelines.output import print_json, write_text
 
 EXAMPLE = """\
 example: python -m pipelines.fidelity --events data/interim/events \\
@@ -66,9 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
         raise UserError(f"--seeds {args.seeds}: give a whole number of at least 1")
     figures = {"seeds": args.seeds, "every": args.every} | reference(args) | campaigns(args)
-    part = args.out.with_name(args.out.name + ".part")
-    part.write_text(page(figures), encoding="utf-8")
-    part.replace(args.out)
+    write_text(args.out, page(figures))
     if args.json:
         print_json(figures)
     else:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +17,14 @@ def print_json(value: Any) -> None:
     """Write one JSON document to stdout, and nothing else."""
     json.dump(value, sys.stdout, indent=2, sort_keys=False, allow_nan=False, default=str)
     sys.stdout.write("\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, its folder with it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

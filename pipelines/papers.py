@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.output import print_json, progress
+from pipelines.output import print_json, progress, write_text
 
 if TYPE_CHECKING:
     from data.netsim.scenario import Scenario
@@ -64,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         figures = papers_figures.write(sections, results, args.out.with_suffix(""), args.seeds)
         text = papers_page.page(sections, results, verdicts, figures, args.seeds)
-        part = args.out.with_name(args.out.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(args.out)
+        write_text(args.out, text)
     if args.json:
         print_json(papers_page.figures_of(sections, results, verdicts))
     else:

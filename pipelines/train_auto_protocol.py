@@ -16,7 +16,7 @@ from data.errors import UserError
 from models.sbd import automl, protocol, tables
 from models.sbd.intervals import Interval, over_splits
 from models.sbd.protocol import Split
-from pipelines.output import print_json
+from pipelines.output import print_json, write_text
 from pipelines.tracking import file_hash
 from pipelines.train_auto import REPORT, Plan, task_of, tell
 from pipelines.train_steps import Job
@@ -71,10 +71,7 @@ def _done(path: Path, key: dict[str, Any]) -> bool:
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    part.replace(path)
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
 def _searched(job: Job, plan: Plan, split: Split) -> dict[str, Any]:
