@@ -1,6 +1,6 @@
 """Does a network on raw series beat classifiers on features? Same splits, paired differences.
 
-Goes on where a killed run stopped (.bench/neural); about half an hour on two quiet cores.
+Goes on where a killed run stopped (.bench/neural); a few minutes on two quiet cores.
 
     python benchmarks/neural.py [--quick] [--json]
 """
@@ -8,6 +8,7 @@ Goes on where a killed run stopped (.bench/neural); about half an hour on two qu
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
@@ -39,7 +40,9 @@ def main() -> int:
         params.flush()
         common = ["train", "sbd", "--model", "neural", "--params", params.name, "--out", str(out)]
         for step in ["protocol"] if args.quick else ["search", "protocol"]:
-            status = cczoo([*common, "--step", step])
+            # Tables for a reader; stdout is for the JSON alone.
+            with contextlib.redirect_stdout(sys.stderr):
+                status = cczoo([*common, "--step", step])
             if status:
                 return status
     if args.json:

@@ -50,6 +50,9 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick=("--groups", "10", "40", "--windows", "300"),
         needs=("data/processed/sbd.parquet", "make repro"),
     ),
+    "drift": Benchmark(
+        quick=("--trials", "2"), needs=("data/processed/sbd.parquet", "make repro")
+    ),
     "prove": Benchmark(quick=("--model", "smartsbd-dt")),
     "neural": Benchmark(
         quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
