@@ -7,11 +7,11 @@ another story than the logs; a collection that has grown is described by running
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from pathlib import Path
 
+from pipelines.output import write_text
 from pipelines.reporting import names, rawdata
 from pipelines.reporting.inputs import Inputs, MissingInput
 
@@ -71,8 +71,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     samples = rawdata.rtt_samples(inputs)
     if samples:
-        _replace(args.root / PICTURE, rawdata.rtt_boxes(samples, standalone=True))
-    _replace(args.root / PAGE, text)
+        write_text(args.root / PICTURE, rawdata.rtt_boxes(samples, standalone=True))
+    write_text(args.root / PAGE, text)
     print(f"{args.root / PAGE}: {sum(len(rows) for rows in inputs.labels.values())} logs described")
     return 0
 
@@ -83,13 +83,6 @@ def _minute(stamp: str) -> str:
 
 def _span(limits: tuple[float, float] | None) -> str:
     return "" if limits is None else f"{limits[0]:.3g}–{limits[1]:.3g}"
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 if __name__ == "__main__":

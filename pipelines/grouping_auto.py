@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from pipelines.output import write_file, write_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -202,22 +202,15 @@ def write(out: Path, clusters: Clusters, frame: pl.DataFrame) -> None:
     from models.sbd import conditions
     from pipelines import grouping_plot
 
-    out.mkdir(parents=True, exist_ok=True)
-    _replace(out / "assigned.parquet", frame.write_parquet)
+    write_file(out / "assigned.parquet", frame.write_parquet)
     sizes = Counter(frame["group"].to_list())
     for name, content in grouping_plot.draw(clusters, sizes).items():
-        _replace(out / name, partial(_put, content))
-    _replace(out / FILE, partial(_put, conditions.dumps(clusters).encode()))
+        write_file(out / name, partial(_put, content))
+    write_text(out / FILE, conditions.dumps(clusters))
 
 
 def _put(content: bytes, path: Path) -> None:
     path.write_bytes(content)
-
-
-def _replace(path: Path, writer: Callable[[Path], object]) -> None:
-    part = path.with_name(path.name + ".part")
-    writer(part)
-    part.replace(path)
 
 
 def _table(path: Path) -> pl.DataFrame:
@@ -235,7 +228,7 @@ def _annotate(table: pl.DataFrame, path: Path, frame: pl.DataFrame, out: Path) -
     own = frame.select("connection", pl.col("group").alias(COLUMN))
     joined = table.join(own, on="connection", how="left", maintain_order="left")
     hashes = {k: v for k, v in pl.read_parquet_metadata(path).items() if k.startswith("cczoo.")}
-    _replace(out, lambda part: joined.write_parquet(part, compression="zstd", metadata=hashes))
+    write_file(out, lambda part: joined.write_parquet(part, compression="zstd", metadata=hashes))
 
 
 def _levels_ms(clusters: Clusters) -> list[dict[str, float]]:

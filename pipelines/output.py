@@ -6,9 +6,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Any, TypeVar
+
+from data.errors import UserError
 
 T = TypeVar("T")
 
@@ -19,12 +21,26 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, its folder with it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Have a file written whole or not at all, its folder with it.
+
+    Raises
+    ------
+    UserError
+        Where nothing can be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(part)
+        part.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: choose a place that is writable") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all; see `write_file`."""
+    write_file(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

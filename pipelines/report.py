@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the report, or tell where it is."""
     if args.where:
         return where(args.out, args.json)
-    from pipelines.output import print_json
+    from pipelines.output import print_json, write_text
     from pipelines.reporting import headline
     from pipelines.reporting.inputs import Inputs
     from pipelines.reporting.page import render
@@ -39,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     inputs = Inputs(args.root)
     html, missing = render(inputs)
     numbers = headline.numbers(inputs)
-    _replace(args.out, html)
-    _replace(args.out.with_name("headline.json"), json.dumps(numbers, indent=1) + "\n")
+    write_text(args.out, html)
+    write_text(args.out.with_name("headline.json"), json.dumps(numbers, indent=1) + "\n")
     plots = write_plots(inputs, args.out.with_name("plots"))
     done = {
         "report": str(args.out),
@@ -84,6 +83,7 @@ def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
     """
     import polars as pl
 
+    from pipelines.output import write_text
     from pipelines.reporting.inputs import MissingInput
 
     frames: dict[str, pl.DataFrame] = {}
@@ -110,7 +110,7 @@ def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
     written = []
     for name, frame in frames.items():
         path = directory / f"{name}.csv"
-        _replace(path, frame.write_csv())
+        write_text(path, frame.write_csv())
         written.append(path)
     return written
 
@@ -122,15 +122,3 @@ def _check(root: Path, out: Path) -> None:
         raise UserError(f"--root {root}: no such directory: give the checkout's")
     if out.is_dir():
         raise UserError(f"--out {out}: is a directory: give a file name, such as {out}/index.html")
-
-
-def _replace(path: Path, text: str) -> None:
-    from data.errors import UserError
-
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: choose a writable --out") from None

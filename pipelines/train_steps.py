@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, t
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows, read, windows
-from pipelines.output import progress
+from pipelines.output import progress, write_file, write_text
 from pipelines.params import load as load_settings
 
 
@@ -60,7 +59,7 @@ class Job:
         """Write one result table as JSON, whole or not at all."""
         self.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
-        _replace(self.out / name, lambda path: path.write_text(text, encoding="utf-8"))
+        write_text(self.out / name, text)
 
     def read(self, name: str) -> Any:
         """Read a result table of an earlier step."""
@@ -93,7 +92,7 @@ def step_search(job: Job) -> dict[str, Any]:
     curves = search.run(table, subsets, params.search, params.seed, params.workers, _progress)
     best = search.best(curves, params.protocol.top_k)
     job.write("mi.json", {"ranking": ranked, "subsets": subsets})
-    _replace(job.out / "search.csv", curves.write_csv)
+    write_file(job.out / "search.csv", curves.write_csv)
     job.write("best.json", best)
     return {"top": [row["feature"] for row in ranked["smartsbd"][:8]], "best": best}
 
@@ -118,7 +117,7 @@ def step_protocol(job: Job) -> dict[str, Any]:
         )
     predictions = pl.concat(frames)
     job.out.mkdir(parents=True, exist_ok=True)
-    _replace(job.out / "predictions.parquet", predictions.write_parquet)
+    write_file(job.out / "predictions.parquet", predictions.write_parquet)
     return write_tables(job, predictions, [r.name for r in candidates])
 
 
@@ -255,10 +254,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return value
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    write(temporary)
-    temporary.replace(path)
