@@ -199,6 +199,10 @@ def _batches(table: Any, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         batch_readahead=1,
         fragment_readahead=1,
         use_threads=False,
+        # Else all bytes of a file are fetched ahead and kept until its end.
+        fragment_scan_options=ds.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True
+        ),
     )
     held: list[pl.DataFrame] = []
     for batch in scanner.to_batches():
