@@ -33,19 +33,23 @@ def fixed(name: str, label: str = "", settings: dict[str, Any] | None = None) ->
 
 
 def alternating(rng: np.random.Generator) -> Scenario:
-    """TCCO's own test (tcco.txt section II.C, Fig. 8a), whose alternation has no fixed phase.
+    """TCCO's own test (tcco.txt section II.C, Fig. 3, Fig. 8a), with periods and order drawn.
 
-    Two paths of 400 and 500 Mbps in turns, 3 and 5 ms one way, 200 packets of queue.
+    As in the scenario ``tcco-fig9a`` both paths have 400 and 500 Mbps in turns, together, since
+    Fig. 3's total alternates, 3 and 5 ms of delay in one direction, each path by itself, and
+    200 packets of queue.
     """
+    rates, period = tuple(rng.permutation([400.0, 500.0])), float(rng.uniform(1.0, 4.0))
     return _two_paths(
         [
             {
-                "rates": tuple(rng.permutation([400.0, 500.0])),
+                "rates": rates,
                 "delays": tuple(rng.permutation([3.0, 5.0])),
-                "period_s": float(rng.uniform(1.0, 4.0)),
+                "period_s": period,
+                "delay_period_s": float(rng.uniform(1.0, 4.0)),
                 "queue": 200,
                 "loss": 0.0,
-                "back_ms": 4.0,
+                "back": {"rate_mbps": 500.0, "jitter_ms": 0.1},
             }
             for _ in range(2)
         ]
@@ -63,14 +67,18 @@ def two_paths(rng: np.random.Generator) -> Scenario:
         rate = float(np.exp(rng.uniform(np.log(20.0), np.log(500.0))))
         delay = float(rng.uniform(2.0, 20.0))
         product = rate * 1e6 * 2e-3 * delay / 8 / _PACKET
+        rates = (rate, rate * float(rng.uniform(0.7, 1.3)))
+        delays = (delay, delay * float(rng.uniform(0.8, 1.2)))
+        period = float(rng.uniform(1.0, 8.0))
         paths.append(
             {
-                "rates": (rate, rate * float(rng.uniform(0.7, 1.3))),
-                "delays": (delay, delay * float(rng.uniform(0.8, 1.2))),
-                "period_s": float(rng.uniform(1.0, 8.0)),
+                "rates": rates,
+                "delays": delays,
+                "period_s": period,
+                "delay_period_s": period,
                 "queue": max(10, round(product * float(rng.uniform(0.3, 3.0)))),
                 "loss": float(rng.choice([0.0, 0.0005, 0.0015, 0.005])),
-                "back_ms": delay,
+                "back": {"delay_ms": delay},
             }
         )
     return _two_paths(paths)
@@ -79,16 +87,16 @@ def two_paths(rng: np.random.Generator) -> Scenario:
 def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
     links: dict[str, Any] = {}
     for name, path in zip(("one", "two"), paths, strict=True):
-        half = path["period_s"] / 2
+        half, delay_half = path["period_s"] / 2, path["delay_period_s"] / 2
         links[name] = {
             "steps": [[0.0, path["rates"][0]], [half, path["rates"][1]]],
             "period_s": path["period_s"],
-            "delay_steps": [[0.0, path["delays"][0]], [half, path["delays"][1]]],
-            "delay_period_s": path["period_s"],
+            "delay_steps": [[0.0, path["delays"][0]], [delay_half, path["delays"][1]]],
+            "delay_period_s": path["delay_period_s"],
             "queue_packets": path["queue"],
             "loss": path["loss"],
         }
-        links[f"{name}_back"] = {"delay_ms": path["back_ms"]}
+        links[f"{name}_back"] = path["back"]
     routes = [{"forward": [name], "back": [f"{name}_back"]} for name in ("one", "two")]
     flows = [{"name": "mptcp", "paths": routes}]
     return Scenario.parse({"links": links, "flows": flows}, "two paths")

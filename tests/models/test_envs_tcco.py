@@ -16,7 +16,7 @@ from data.netsim.scenario import Scenario
 from data.store import iter_connections
 from features import tcco
 from features.intervals import observations
-from models.envs.samplers import fixed, two_paths
+from models.envs.samplers import alternating, fixed, two_paths
 from models.envs.tcco import TccoEnv, TccoParams, TccoReward
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -183,6 +183,25 @@ def test_an_episode_ends_with_its_data_or_its_steps() -> None:
     env = TccoEnv(slow_paths, params=TccoParams(steps=3))
     env.reset(seed=1)
     assert [env.step(np.array([2, 2]))[3] for _ in range(3)] == [False, False, True]
+
+
+def test_the_default_scenarios_are_those_of_fig_9a() -> None:
+    """Rates alternate together, as Fig. 3's total does; delays of 3 to 5 ms are round trips."""
+    ours = fixed("tcco-fig9a")(np.random.default_rng(0)).links
+    for seed in range(5):
+        links = alternating(np.random.default_rng(seed)).links
+        assert links["one"].steps == links["two"].steps
+        for name in ("one", "two"):
+            assert sorted(r for _, r in links[name].steps or []) == [400.0, 500.0]
+            assert sorted(d for _, d in links[name].delay_steps or []) == [3.0, 5.0]
+            assert links[name].queue_packets == ours[name].queue_packets
+            assert links[f"{name}_back"] == ours[f"{name}_back"]
+    env = TccoEnv()
+    env.reset(seed=1)
+    *_, info = env.step(np.array([2, 2]))
+    base = info["observation"][:, tcco.BASE_RTT]
+    assert (base >= 3000).all()
+    assert (base <= 5300).all()
 
 
 def test_an_injected_reward_and_a_named_scenario_are_used() -> None:
