@@ -55,11 +55,11 @@ def run(args: argparse.Namespace) -> int:
     tracking.module()
     with tracking.reported():
         if args.log:
-            return print_log(address.name, args.json)
+            return print_log(address.registered, args.json)
         try:
             result = _promote(args, address)
         except promotions.Lost as lost:
-            result = {"ok": False, "name": address.name, "problems": [str(lost)]}
+            result = {"ok": False, "name": address.registered, "problems": [str(lost)]}
     if args.json:
         print_json(result)
     else:
@@ -70,11 +70,12 @@ def run(args: argparse.Namespace) -> int:
 def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     from dataclasses import replace
 
-    from pipelines import gates, params, promotions, registry, tracking
+    from pipelines import gates, params, promotions, registry
 
-    named = "@" in args.name or address.version
+    name = registry.own(address)
+    named = "@" in args.name.partition("?")[0] or address.version
     chosen = registry.find(address if named else replace(address, alias="candidate"))
-    name, to = chosen.name, str(chosen.version)
+    to = str(chosen.version)
     if not args.dry_run:
         promotions.settle(name)
     before = promotions.aliases(name)
@@ -85,7 +86,8 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
         return result | {"problems": [f"{name}: version {to} is @champion already"]}
     path = args.params or (Path("params.yaml") if Path("params.yaml").is_file() else None)
     settings = params.load(path)
-    holder = tracking.client().get_model_version(name, champion) if champion else None
+    # A group's first own model takes over from the pooled champion, which serves it so far.
+    holder = registry.serving(name)
     comparison = _comparison(args.features, settings, chosen, holder)
     findings = gates.judge(comparison, settings.promotion.gates)
     evidence = {

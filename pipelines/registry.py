@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import numpy as np
 
@@ -48,16 +47,22 @@ class Address:
         UserError
             When it isn't one.
         """
+        # A group is meant as it is written: `isp=AT&T` is one, nothing in it is decoded.
         head, _, query = text.removeprefix("registry:").partition("?")
-        keys = parse_qs(query, keep_blank_values=True)
+        group = query.removeprefix("group=")
         found = re.fullmatch(r"([\w.=-]+)(?:@([\w-]+)|/(\d+))?", head)
-        if found is None or keys.keys() - {"group"} or any(not v[0] for v in keys.values()):
+        if found is None or ("?" in text and (group == query or not group)):
             raise UserError(
                 f"registry:{text}: NAME[@ALIAS|/VERSION][?group=GROUP] expected, as in "
                 "registry:smartsbd-dt@champion"
             )
         name, alias, version = found.groups()
-        return cls(name, alias or "champion", version or "", keys.get("group", [""])[0])
+        return cls(name, alias or "champion", version or "", group)
+
+    @property
+    def registered(self) -> str:
+        """Registered name, of a group the one that its own model has."""
+        return group_model(self.name, self.group) if self.group else self.name
 
 
 def group_model(name: str, group: str) -> str:
@@ -192,15 +197,8 @@ def find(address: Address) -> Any:
     UserError
         With what there is instead.
     """
-    client = tracking.client()
-    name = group_model(address.name, address.group) if address.group else address.name
-    try:
-        registered = client.get_registered_model(name)
-    except Exception as error:
-        if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
-            raise
-        known = [model.name for model in client.search_registered_models(max_results=1000)]
-        raise unknown_name("registered model", name, known) from None
+    client, name = tracking.client(), address.registered
+    registered = _registered(name)
     pooled = registered.tags.get("uses")
     if pooled:
         return find(Address(pooled, address.alias, address.version))
@@ -219,6 +217,47 @@ def find(address: Address) -> Any:
         if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
             raise
         raise UserError(f"registry:{name} has no version {version}") from None
+
+
+def own(address: Address) -> str:
+    """Registered name whose aliases a promotion or a rollback moves.
+
+    Raises
+    ------
+    UserError
+        When there is none, or a group uses the pooled model, whose aliases serve others too.
+    """
+    pooled = _registered(address.registered).tags.get("uses")
+    if pooled:
+        raise UserError(
+            f"{address.registered} has no model of its own, it uses {pooled}: name {pooled} itself "
+            "to move it for all that use it"
+        )
+    return address.registered
+
+
+def serving(name: str) -> Any:
+    """Version that ``@champion`` of a registered name leads to, None where there is none yet.
+
+    For a group whose own model was never promoted it is the pooled champion.
+    """
+    registered = _registered(name)
+    version = registered.aliases.get("champion")
+    if version is not None:
+        return tracking.client().get_model_version(name, str(version))
+    waiting = registered.tags.get("until_promoted")
+    return serving(waiting) if waiting else None
+
+
+def _registered(name: str) -> Any:
+    client = tracking.client()
+    try:
+        return client.get_registered_model(name)
+    except Exception as error:
+        if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
+            raise
+        known = [model.name for model in client.search_registered_models(max_results=1000)]
+        raise unknown_name("registered model", name, known) from None
 
 
 def fetch(version: Any) -> Path:

@@ -38,13 +38,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _roll_back(text: str, reason: str) -> dict[str, Any]:
+    from data.errors import UserError
     from pipelines import promotions, registry, tracking
 
     address = registry.Address.parse(text)
-    name = registry.find(address).name
+    if address.version or "@" in text.partition("?")[0]:
+        raise UserError(
+            f"{text}: a rollback goes from @champion to @previous, give NAME alone; to another "
+            f"version: cczoo promote {text}"
+        )
+    name = registry.own(address)
     promotions.settle(name)
-    champion = str(registry.find(address).version)
-    to = promotions.aliases(name).get("previous", "")
+    aliases = promotions.aliases(name)
+    champion, to = (aliases.get(alias, "") for alias in ("champion", "previous"))
     result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
     if not to or to == champion:
         return result | {"problems": [f"{name}: no @previous version to go back to"]}

@@ -14,7 +14,7 @@ from registry_entries import opened
 
 from data.errors import UserError
 from models.sbd import store
-from pipelines import groups, groups_rows, groups_task, tracking
+from pipelines import groups, groups_rows, groups_task, promotions, tracking
 from pipelines.cli import main
 from pipelines.reporting import groups as page
 from pipelines.reporting.inputs import Inputs
@@ -147,7 +147,7 @@ def test_a_group_that_fails_costs_itself_alone(train, monkeypatch):
     assert (status, result["resumed"]) == (0, 3)
 
 
-def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_path):
+def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_path, capsys):
     status, result, _ = train()
     assert status == 0
     assert result["registered"]["versions"] == 1 + result["counts"]["own"]
@@ -156,9 +156,9 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     assert json.loads(version.tags["group"]) == {"site": "rome"}
     assert {"data_hash", "schema_hash", "model_hash", "git_commit"} <= version.tags.keys()
 
-    def promote(name):
+    def promote(name, *more):
         settings = ["--features", str(table), "--params", str(tmp_path / "params.yaml")]
-        return main(["promote", name, *settings])
+        return main(["promote", name, *settings, *more])
 
     def serves(group):
         return opened(f"smartsbd-dt@champion?group=site={group}").meta.seal
@@ -169,8 +169,25 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     pooled = opened("smartsbd-dt@champion").meta.seal
     # Until its own is promoted, the pooled model serves the group as before.
     assert {serves(group) for group in SIZES} == {pooled}
-    assert promote("smartsbd-dt?group=site=rome") == 0
+    # The first of its own has the one that it takes over from to beat.
+    capsys.readouterr()
+    assert promote("smartsbd-dt?group=site=rome", "--json") == 0
+    promoted = json.loads(capsys.readouterr().out)
+    assert promoted["from"] == ""
+    compared = promoted["gates"]["test-set"]
+    assert compared["passed"] is True
+    assert compared["evidence"]["windows"]["difference"]["mean"] > 0
     assert serves("oslo") == pooled != serves("rome")
+    # What one group does leaves the others alone.
+    champion = promotions.champion_of("smartsbd-dt")
+    assert promote("smartsbd-dt?group=site=oslo") == 2
+    assert main(["rollback", "smartsbd-dt?group=site=oslo"]) == 2
+    assert main(["rollback", "smartsbd-dt?group=site=rome"]) == 1
+    assert promotions.champion_of("smartsbd-dt") == champion
+    capsys.readouterr()
+    assert main(["promote", "smartsbd-dt?group=site=rome", "--log", "--json"]) == 0
+    logged = json.loads(capsys.readouterr().out)
+    assert [event["model"] for event in logged] == ["smartsbd-dt.site=rome"]
     for group in ("rome", "oslo"):
         bundle = tmp_path / group
         name = f"registry:smartsbd-dt@champion?group=site={group}"
@@ -235,3 +252,17 @@ def test_a_table_in_parts_is_the_same_table(table, tmp_path):
     assert found["file"][2] == found["parts"][2] == {f"site={s}": 3 * n for s, n in SIZES.items()}
     for one, other in zip(found["file"][1], found["parts"][1], strict=True):
         assert one.equals(other)
+
+
+def test_on_a_narrow_terminal_no_number_is_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    value = {"mean": 0.123, "low": -0.456, "high": 0.789}
+    row = {"connections": 89, "windows": 14770, "own": value, "pooled": value, "difference": value}
+    rows = [{"group": "site=" + name, "decision": "pooled", **row} for name in ("a" * 70, "b")]
+    counts = {"own": 0, "pooled": 2, "failed": 0}
+    page.show({"groups": rows, "counts": counts, "model": "dt", "rows_without_group": 0})
+    said = capsys.readouterr().out
+    assert "…" not in said
+    assert max(map(len, said.splitlines())) <= 80
+    assert said.count("0.123 [-0.456, 0.789] pooled") == 2
+    assert said.count("14770") == 2

@@ -71,6 +71,7 @@ def test_addresses_that_lead_nowhere_say_what_there_is(entries, local, send):
         "smal": "did you mean 'small'",
         "small": "no @champion .it has @candidate.: cczoo promote small",
         "small/7": "no version 7",
+        "small?group=": "NAME\\[@ALIAS",
         "small?grp=a": "NAME\\[@ALIAS",
         "../small": "NAME\\[@ALIAS",
         "small?group=a": "unknown registered model 'small.a'",
@@ -87,9 +88,20 @@ def test_a_group_has_its_own_model_or_the_pooled_one(entries, local, send):
     assert mine.directory != opened("small@candidate").directory
     registry.point_group("small", "rural")
     assert opened("small@candidate?group=rural").directory == opened("small@candidate").directory
+    # Moving the pooled model in a group's name would change what others get.
+    for text in ("small?group=rural", "small@candidate?group=rural"):
+        with pytest.raises(UserError, match="no model of its own, it uses small"):
+            registry.own(registry.Address.parse(text))
     # A model of its own ends the pointing.
     send(**{registry.group_model("small", "rural"): entries.make("bad")})
     assert opened("small@candidate?group=rural").meta.files == mine.meta.files
+
+
+@pytest.mark.parametrize("group", ["isp=AT&T", "isp=A+B", "isp=50%25", "mail=a@b", "site=a,cc=b"])
+def test_a_group_is_meant_as_it_is_written(group):
+    address = registry.Address.parse(f"registry:small/3?group={group}")
+    assert (address.name, address.version, address.group) == ("small", "3", group)
+    assert address.registered == registry.group_model("small", group)
 
 
 KILLED = """
