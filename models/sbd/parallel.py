@@ -57,7 +57,8 @@ def start(workers: int) -> None:
     options: dict[str, Any] = {
         "include_dashboard": False,
         "log_to_driver": False,
-        "logging_level": logging.ERROR,
+        # What keeps Ray from starting is raised too, and said in one line.
+        "logging_level": logging.CRITICAL,
         "runtime_env": environment,
     }
     if address != "local":

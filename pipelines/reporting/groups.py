@@ -27,9 +27,10 @@ def show(result: Mapping[str, Any]) -> None:
     rows, counts = result["groups"], result["counts"]
     if len(rows) > NAMED:
         rows = [row for row in rows if row["decision"] != "pooled"][:NAMED]
-    view = Table("connections", "windows", "own", "pooled", "own less pooled", "takes")
-    view.columns.insert(0, Column("group", no_wrap=True))
-    view.columns[5].no_wrap = True
+    # On 80 columns a long name of a group is folded, and no number is cut.
+    heads = ("conn.", "windows", "own", "pooled", "own less pooled", "takes")
+    columns = [Column("group", overflow="fold"), *(Column(head, no_wrap=True) for head in heads)]
+    view = Table(*columns, box=None, padding=(0, 1, 0, 0))
     for row in rows:
         sizes = (str(row.get(key, "–")) for key in ("connections", "windows"))
         means = (f"{row[key]['mean']:.3f}" if key in row else "–" for key in ("own", "pooled"))
