@@ -68,6 +68,8 @@ class Strict(BaseModel):
 def _explain(model: type[BaseModel], item: Any) -> str:
     location = [str(part) for part in item["loc"]]
     path = ".".join(location)
+    if item["type"] == "value_error":  # said by a model of ours, names in it
+        return f"{path}: {item['ctx']['error']}" if path else str(item["ctx"]["error"])
     if item["type"] != "extra_forbidden":
         return f"{path}: {item['msg'].lower()}"
     near = difflib.get_close_matches(location[-1], sorted(_keys(model)), n=1)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
+from data.netsim.scenario import Scenario
 from data.strict import Strict
 
 
@@ -37,3 +38,14 @@ def test_unreadable_file_is_a_users_mistake(tmp_path: Path, text: str) -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Outer().tree = Inner()
+
+
+def test_a_model_s_own_words_stay_as_they_are() -> None:
+    path = {"forward": ["Up"], "back": ["cell"]}
+    tree = {"links": {"cell": {"rate_mbps": 3}}, "flows": [{"name": "f", "paths": [path]}]}
+    with pytest.raises(UserError) as unknown:
+        Scenario.parse(tree, "my.yaml")
+    assert str(unknown.value) == "my.yaml: unknown link 'Up': known: cell"
+    two = {"rate_mbps": 3, "trace": "x"}
+    with pytest.raises(UserError, match=r"my\.yaml: links\.cell: give one of rate_mbps, "):
+        Scenario.parse({"links": {"cell": two}}, "my.yaml")
