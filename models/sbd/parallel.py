@@ -57,8 +57,7 @@ def start(workers: int) -> None:
     options: dict[str, Any] = {
         "include_dashboard": False,
         "log_to_driver": False,
-        # What keeps Ray from starting is raised too, and said in one line.
-        "logging_level": logging.CRITICAL,
+        "logging_level": logging.ERROR,
         "runtime_env": environment,
     }
     if address != "local":
