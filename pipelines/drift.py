@@ -139,26 +139,26 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
 
 def _print(result: Mapping[str, Any]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console = Console()
+    # Two lines a row: on 80 columns only a long name of a group is folded, and nothing is cut.
     view = Table(
-        "group",
-        "connections (trained)",
-        "AUC [95 %]",
-        "novel",
-        "SB share (held out)",
-        "confidence (held out)",
-        "accuracy (held out)",
-        "verdict",
-        title=f"{result['model']}: new logs against its training set",
+        Column("group", overflow="fold"),
+        *("conn.\n(trained)", "AUC\n[95 %]", "\nnovel"),
+        *("SB\nshare", "confi-\ndence", "accu-\nracy"),
+        Column("\nverdict", no_wrap=True),
+        box=None,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title=f"{result['model']}: new logs against its training set (held out of it)",
     )
     for row in result["groups"]:
         auc = row["auc"]
         view.add_row(
             row["group"] + ("" if row["in_training"] else " (new)"),
-            f"{row['connections']} ({row['reference_connections']})",
-            "–" if auc is None else f"{auc['auc']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]",
+            f"{row['connections']}\n({row['reference_connections']})",
+            "–" if auc is None else f"{auc['auc']:.2f}\n[{auc['low']:.2f}, {auc['high']:.2f}]",
             "–" if row["novel"] is None else f"{row['novel']:.2f}",
             *(_pair(row, name) for name in ("sb_share", "confidence", "accuracy")),
             row["verdict"],
@@ -183,7 +183,7 @@ def _pair(row: Mapping[str, Any], name: str) -> str:
     def text(value: Mapping[str, float] | None) -> str:
         return "–" if value is None else f"{value['mean']:.2f}"
 
-    return f"{text(row[name])} ({text(row[f'stored_{name}'])})"
+    return f"{text(row[name])}\n({text(row[f'stored_{name}'])})"
 
 
 def _plot(path: Path, result: Mapping[str, Any], old: Windows, new: Windows) -> None:

@@ -49,6 +49,19 @@ def test_the_training_table_is_no_drift(drift, entries, capsys):
     assert found["groups"][0]["accuracy"] == found["groups"][0]["stored_accuracy"]
 
 
+def test_on_a_narrow_terminal_nothing_is_cut(drift, entries, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "a-site-with-a-long-name-of-its-own"
+    table = pl.read_parquet(entries.features).with_columns(dataset=pl.lit(name))
+    table.write_parquet(tmp_path / "new.parquet")
+    assert drift(tmp_path / "new.parquet", "--by", "dataset") in (0, 1)
+    out = capsys.readouterr().out
+    assert "…" not in out
+    folded = "".join(line.split()[0] for line in out.splitlines() if line[:1].strip())
+    assert name in folded
+    assert any(line.rstrip().endswith(("keep", "retrain")) for line in out.splitlines())
+
+
 def test_moved_features_exit_with_one_and_are_drawn(drift, entries, tmp_path, capsys):
     moved = pl.read_parquet(entries.features).with_columns(pl.col("RTT_SD_Ratio") + 5)
     moved.write_parquet(tmp_path / "new.parquet")
