@@ -10,7 +10,9 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 from data.netsim.scenario import Scenario
+from models.envs.macc import MaccParams, parallel_env
 from models.envs.tcco import TccoEnv, TccoParams
+from models.envs.teams import Teams
 from models.envs.vector import ThreadVectorEnv
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -66,3 +68,27 @@ def test_seeds_may_be_given_one_by_one() -> None:
     observation, _ = envs.reset(seed=[4, 4])
     assert np.array_equal(observation[0], observation[1])
     envs.close()
+
+
+def test_teams_in_threads_are_what_each_is_alone() -> None:
+    params = MaccParams(steps=3, start_intervals=2)
+    teams, alone = Teams(2, threads=2, params=params), parallel_env(params=params)
+    rng = np.random.default_rng(0)
+    sizes = {a: int(alone.action_space(a).n) for a in teams.possible_agents}
+    actions = [{a: rng.integers(0, n, 2) for a, n in sizes.items()} for _ in range(5)]
+    observations, _ = teams.reset(seed=4)
+    steps = [teams.step(one) for one in actions]
+    assert [over.tolist() for _, _, over, _ in steps] == [[k == 2] * 2 for k in range(5)]
+    expected, _ = alone.reset(seed=5)
+    for k, one in enumerate(actions):
+        for agent, values in expected.items():
+            assert np.array_equal(observations[agent][1], values), (k, agent)
+        observations, rewards, _, infos = steps[k]
+        if k == 3:  # the step after an episode's end begins the next
+            expected, _ = alone.reset()
+            paid = dict.fromkeys(sizes, 0.0)
+        else:
+            expected, paid, *_ = alone.step({a: v[1] for a, v in one.items()})
+        assert {a: float(v[1]) for a, v in rewards.items()} == paid
+        assert set(infos[1]) == set(sizes)
+    teams.close()
