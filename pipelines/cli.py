@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from data.errors import UserError, unknown_name
 
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 the work failed, 2 the user's input is wrong.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _use_the_experiments_own_code(arguments)
     logging.basicConfig(
         level=os.environ.get("CCZOO_LOG", "INFO").upper(),
         format="%(levelname)s %(name)s: %(message)s",
@@ -76,6 +78,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cczoo {name}: interrupted; run it again to go on", file=sys.stderr)
         return 1
     return code
+
+
+def _use_the_experiments_own_code(arguments: Sequence[str]) -> None:
+    """Go on in the checkout at hand where DVC runs a stage in another than this one.
+
+    ``dvc queue`` and ``dvc exp run --temp`` work in a copy, whereas the installed command belongs
+    to the repository: it would write the experiment's models into the repository's zoo, and run
+    code that the experiment hasn't.
+    """
+    here = Path("pipelines/cli.py")
+    if "DVC_STAGE" not in os.environ or not here.is_file() or here.samefile(__file__):
+        return
+    path = [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    os.execve(sys.executable, [sys.executable, "-m", "pipelines.cli", *arguments], environment)
 
 
 def _print_overview() -> None:

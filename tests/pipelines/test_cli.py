@@ -1,7 +1,10 @@
 """The command's manners: quick help, exit codes, one-line errors."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +58,28 @@ def test_a_users_mistake_is_one_line_and_status_2(arguments: list[str]) -> None:
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.strip().startswith("cczoo ")
+
+
+@pytest.mark.parametrize(("stage", "whose"), [("fit", "copy"), ("", "repository")])
+def test_a_stage_in_a_copy_of_the_repository_works_on_the_copy(
+    stage: str, whose: str, tmp_path: Path
+) -> None:
+    """As in `dvc queue`; without a stage the installed command is the repository's."""
+    root = Path(__file__).parents[2]
+    for layer in ("pipelines", "data", "models"):
+        (tmp_path / layer).mkdir()
+        for file in (root / layer).glob("*.py"):
+            shutil.copy(file, tmp_path / layer)
+    shutil.copytree(root / "models" / "sbd", tmp_path / "models" / "sbd")
+    (tmp_path / "models" / "zoo").mkdir()
+    script = f"import sys; sys.path[:0] = [{str(root)!r}]; from pipelines.cli import main; "
+    environment = {name: value for name, value in os.environ.items() if name != "DVC_STAGE"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script + "sys.exit(main(['zoo', 'list', '--json']))"],
+        env=environment | ({"DVC_STAGE": stage} if stage else {}),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("smartsbd-dt" in done.stdout) == (whose == "repository")
