@@ -81,8 +81,8 @@ def check_store() -> None:
         reason = getattr(error, "reason", error)
         raise UserError(
             f"{uri}: MLflow server out of reach ({reason}): start it or correct "
-            "MLFLOW_TRACKING_URI; a training is stored locally with --offline and sent later with `python -m "
-            "pipelines.register --sync`"
+            "MLFLOW_TRACKING_URI; a training is stored locally with --offline and sent later with "
+            "`python -m pipelines.register --sync`"
         ) from None
 
 
