@@ -31,11 +31,14 @@ class Benchmark:
         Given always, and with ``--quick`` besides.
     needs : tuple of str, optional
         A file that must be there, and the command that makes it.
+    program : str, optional
+        Name of the program where it is another's.
     """
 
     always: tuple[str, ...] = ("--json",)
     quick: tuple[str, ...] = ()
     needs: tuple[str, str] | None = None
+    program: str = ""
 
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -50,9 +53,13 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick=("--groups", "10", "40", "--windows", "300"),
         needs=("data/processed/sbd.parquet", "make repro"),
     ),
-    "drift": Benchmark(
-        quick=("--trials", "2"), needs=("data/processed/sbd.parquet", "make repro")
+    "cluster": Benchmark(
+        always=("--json", "--cluster", "--groups", "40", "--windows", "300"),
+        quick=("--groups", "12"),
+        needs=("data/processed/sbd.parquet", "make repro"),
+        program="groups",
     ),
+    "drift": Benchmark(quick=("--trials", "2"), needs=("data/processed/sbd.parquet", "make repro")),
     "prove": Benchmark(quick=("--model", "smartsbd-dt")),
     "neural": Benchmark(
         quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
@@ -60,7 +67,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "netsim": Benchmark(always=()),
     "envs": Benchmark(quick=("--steps", "200")),
 }
-"""Name of ``benchmarks/<name>.py`` -> how it is run."""
+"""Name of a result, and of ``benchmarks/<name>.py`` unless told -> how it is run."""
 
 
 def run(name: str, quick: bool, results: Path) -> str:
@@ -69,7 +76,7 @@ def run(name: str, quick: bool, results: Path) -> str:
     if benchmark.needs and not (ROOT / benchmark.needs[0]).is_file():
         print(f"skipped: {benchmark.needs[0]} is missing: {benchmark.needs[1]} makes it")
         return ""
-    command = [sys.executable, f"benchmarks/{name}.py", *benchmark.always]
+    command = [sys.executable, f"benchmarks/{benchmark.program or name}.py", *benchmark.always]
     command += benchmark.quick if quick else ()
     begun = time.monotonic()
     try:

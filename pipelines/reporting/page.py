@@ -46,7 +46,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         tuple(f"general_blocks:{n}" for n in ("delay", "confusion", "calibration")),
     ),
     ("neural", "Raw series", ("neural:comparison", "neural:learning_curve")),
-    ("groups", "A model for each group", ("groups:groups",)),
+    ("groups", "A model for each group", ("groups:groups", "scale:many", "scale:drift")),
     (
         "export",
         "Into the kernel",
