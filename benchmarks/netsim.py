@@ -59,7 +59,8 @@ def flows(count: int) -> Scenario:
                     "paths": [{"forward": ["access{i}", "core"], "back": ["back"]}],
                 }
             ],
-        }
+        },
+        "benchmark",
     )
     return Scenario.parse(tree, "benchmark")
 

@@ -7,7 +7,7 @@ import importlib
 
 TASKS: dict[str, tuple[str, str]] = {
     "sbd": ("pipelines.evaluate_sbd", "a classifier or rule on a table of features"),
-    "cc": ("data.netsim.runner", "congestion controls on simulated scenarios, over seeds"),
+    "cc": ("pipelines.evaluate_cc", "congestion controls on simulated scenarios, over seeds"),
 }
 """name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 

@@ -119,7 +119,6 @@ def simulate_all(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from data.netsim.metrics import compile_kernel
     from pipelines.papers_runs import Kept, Task
 
     tasks = [
@@ -130,7 +129,6 @@ def simulate_all(
         for seed in range(seeds)
     ]
     results: dict[str, Results] = {name: {} for name in sections}
-    compile_kernel()
     with Kept(work) as kept, ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         done: Any = pool.map(kept.run, tasks)
         for task, run_ in zip(tasks, progress(done, "simulating", len(tasks)), strict=True):

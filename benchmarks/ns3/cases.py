@@ -128,4 +128,4 @@ def spec(case: Case) -> Scenario:
             }
         ],
     }
-    return Scenario.parse(scenario.expand(tree), case.name)
+    return Scenario.parse(scenario.expand(tree, case.name), case.name)

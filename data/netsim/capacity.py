@@ -167,7 +167,8 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
     ----------
     measured : sequence of Trace
     seeds : int, optional
-        Traces to generate per kind (the varied ones): 300 s each, at the measured median rate.
+        Traces to generate per kind (the varied ones), at the measured median rate and as long as
+        the measured ones, whose length memory and longest outage hang on; 300 s without any.
 
     Returns
     -------
@@ -179,7 +180,9 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
     for kind in KINDS:
         mine = [t for t in measured if t.kind == kind]
         rate = float(np.median([t.mbps.mean() for t in mine])) if mine else 20.0
-        made = [generated(f"{kind}-varied", rate, seed) for seed in range(seeds)]
+        lengths = [t.length_s for t in mine] or [300.0]
+        made = [generated(f"{kind}-varied", rate, seed, lengths[seed % len(lengths)])
+                for seed in range(seeds)]  # fmt: skip
         result[kind] = {
             side: _percentiles(group)
             for side, group in (("measured", mine), ("generated", made))

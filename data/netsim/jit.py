@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 _INTERPRETED = (
     "agents.py", "capacity.py", "events.py", "metrics.py", "network.py", "runner.py",
@@ -46,10 +47,13 @@ def entry(function: F) -> F:
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        if compiled.signatures:
-            return compiled(*arguments)
-        with _optimised_once(function.__qualname__):
-            return compiled(*arguments)
+        if not compiled.signatures:
+            # numba's own lock: no other thread, here or in numba, compiles by changed settings.
+            with global_compiler_lock:
+                if not compiled.signatures:
+                    with _optimised_once(function.__qualname__):
+                        compiled.compile(tuple(map(compiled.typeof_pyval, arguments)))
+        return compiled(*arguments)
 
     return cast(F, call)
 

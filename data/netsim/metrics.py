@@ -28,16 +28,6 @@ UNITS = {
 """Metric -> what it is. A metric that a scenario doesn't have is absent."""
 
 
-def compile_kernel() -> None:
-    """Compile the kernel now. In several threads at once that takes four times as long.
-
-    `data.netsim.jit` changes numba's settings while it compiles, for the whole process.
-    """
-    path = {"forward": ["link"], "back": ["link"]}
-    tree = {"links": {"link": {"delay_ms": 1}}, "flows": [{"name": "f", "paths": [path]}]}
-    Network(Scenario.parse(tree, "none")).advance(0.0)
-
-
 def simulate(scenario: Scenario, controller: str, seed: int) -> dict[str, Any]:
     """Run a scenario once.
 

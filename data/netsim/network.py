@@ -195,7 +195,8 @@ class Network:
         elif spec.trace is not None:
             series = traces.read(Path(spec.trace))
         elif spec.generate is not None:
-            series = traces.generate(**{"seed": seed, **spec.generate})
+            wanted = {"seed": seed, **spec.generate.model_dump(exclude_none=True)}
+            series = traces.generate(**wanted)
         elif spec.rate_mbps is not None:
             record["rate"] = round(spec.rate_mbps * 1e6)
         if series is not None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import yaml
 from data.errors import UserError, unknown_name
 from data.netsim import scenario as scenarios
 from data.netsim.cc import CONTROLS, module
-from data.netsim.metrics import UNITS, compile_kernel, simulate
+from data.netsim.metrics import UNITS, simulate
 
 EXAMPLE = """examples:
   cczoo evaluate cc --list
@@ -25,6 +27,8 @@ EXAMPLE = """examples:
   cczoo evaluate cc --scenario my.yaml --cc all --set links.cell.trace=my.trace"""
 
 Row = dict[str, Any]
+Progress = Callable[[Iterable[Row], str, int], Iterable[Row]]
+"""Passes results on while it shows how many of how many there are."""
 
 
 def evaluate(
@@ -33,6 +37,7 @@ def evaluate(
     seeds: int = 10,
     settings: dict[str, Any] | None = None,
     jobs: int = 1,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Simulate every controller in every scenario.
 
@@ -48,6 +53,7 @@ def evaluate(
         Dotted key -> value laid over each scenario.
     jobs : int, optional
         Runs side by side (threads; the simulator holds no lock).
+    progress : callable, optional
 
     Returns
     -------
@@ -59,37 +65,47 @@ def evaluate(
     Raises
     ------
     UserError
-        Unknown scenario, controller or setting.
+        Unknown scenario, controller or setting; a scenario without flows to measure.
     """
     if controllers == ["all"]:
         controllers = [name for name in CONTROLS if name != "agent"]
     for name in controllers:
         if name not in CONTROLS:
             raise unknown_name("congestion control", name, CONTROLS)
-    rows: list[Row] = []
-    if jobs > 1:
-        compile_kernel()
+    plan = list(_plan(names, controllers, settings))
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        for name in names:
-            for label, spec in scenarios.load(name, settings).items():
-                fixed, under_test = controls(spec, controllers)
-                for controller in under_test:
-                    chosen = controllers[0] if fixed else controller
-                    runs = list(
-                        pool.map(lambda seed, s=spec, c=chosen: simulate(s, c, seed), range(seeds))
-                    )
-                    rows.append(
-                        {
-                            "scenario": name,
-                            "variant": label,
-                            "cc": controller,
-                            "seeds": seeds,
-                            "metrics": intervals([{**run, "flows": None} for run in runs]),
-                            "flows": intervals([run["flows"] for run in runs]),
-                            "paper": spec.paper.of(label, controller),
-                        }
-                    )
-    return rows
+        tasks = [(spec, run_with, seed)
+                 for _, _, spec, _, run_with in plan for seed in range(seeds)]  # fmt: skip
+        found: Iterable[Row] = pool.map(lambda task: simulate(*task), tasks)
+        results = iter(progress(found, "simulate", len(tasks)) if progress else found)
+        rows: list[Row] = []
+        for name, label, spec, shown, _ in plan:
+            runs = list(islice(results, seeds))
+            rows.append(
+                {
+                    "scenario": name,
+                    "variant": label,
+                    "cc": shown,
+                    "seeds": seeds,
+                    "metrics": intervals([{**run, "flows": None} for run in runs]),
+                    "flows": intervals([run["flows"] for run in runs]),
+                    "paper": spec.paper.of(label, shown),
+                }
+            )
+        return rows
+
+
+def _plan(
+    names: list[str], controllers: list[str], settings: dict[str, Any] | None
+) -> Iterator[tuple[str, str, scenarios.Scenario, str, str]]:
+    """Scenario, variant, what it is, the control to show and the one to run it with."""
+    for name in names:
+        for label, spec in scenarios.load(name, settings).items():
+            if not any(flow.measure for flow in spec.flows):
+                raise UserError(f"{name}: flows: none to measure: give at least one")
+            fixed, under_test = controls(spec, controllers)
+            for controller in under_test:
+                yield name, label, spec, controller, controllers[0] if fixed else controller
 
 
 def controls(spec: scenarios.Scenario, controllers: list[str]) -> tuple[bool, list[str]]:
@@ -144,7 +160,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
     """Evaluate and print."""
     if args.list:
         _print_catalogue(args.json)
@@ -159,7 +175,10 @@ def run(args: argparse.Namespace) -> int:
         if not equals:
             raise UserError(f"--set {item}: give KEY=VALUE")
         settings[key] = yaml.safe_load(value)
-    rows = evaluate(args.scenario.split(","), args.cc.split(","), args.seeds, settings, args.jobs)
+    if args.jobs < 1:
+        raise UserError("--jobs: give a whole number of at least 1")
+    names, controllers = args.scenario.split(","), args.cc.split(",")
+    rows = evaluate(names, controllers, args.seeds, settings, args.jobs, progress)
     if args.json:
         print(json.dumps(rows))
     else:

@@ -35,12 +35,21 @@ class Red(Strict):
     gentle: bool = True
 
 
+class Generate(Strict):
+    """Arguments of `data.netsim.traces.generate`; without ``seed`` each run has its own trace."""
+
+    kind: str
+    mean_mbps: float = Field(gt=0)
+    duration_s: float = Field(default=120.0, gt=0)
+    seed: int | None = Field(default=None, ge=0)
+
+
 class Link(Strict):
     """One direction of a link. Without a rate it only delays; without a limit it never drops.
 
     ``steps`` are (time s, Mbps) pairs; ``trace`` a mahimahi or time-Mbps file; ``delay_steps``
     (time s, ms) pairs. A series begins again after ``period_s`` (a trace at its end). ``generate``
-    has the arguments of `data.netsim.traces.generate`; without its seed each run has its own trace.
+    makes one up: `Generate`.
     ``lateness_us`` are median and 99th percentile of how late the host forwards that plays the
     link (Weibull-distributed, in order), as an emulator in software does.
     """
@@ -48,7 +57,7 @@ class Link(Strict):
     rate_mbps: float | None = Field(default=None, gt=0)
     steps: list[tuple[float, float]] | None = None
     trace: str | None = None
-    generate: dict[str, Any] | None = None
+    generate: Generate | None = None
     period_s: float | None = Field(default=None, gt=0)
     delay_ms: float = Field(default=0.0, ge=0)
     delay_steps: list[tuple[float, float]] | None = None
@@ -162,7 +171,11 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _links_exist(self) -> Scenario:
+        if self.flows and self.warmup_s >= self.duration_s:
+            raise ValueError(f"warmup_s {self.warmup_s:g} leaves nothing of {self.duration_s:g} s")
         for flow in self.flows:
+            if flow.ccs is not None and len(flow.ccs) != len(flow.paths):
+                raise ValueError(f"flow {flow.name}: ccs: give one for each of its paths")
             for path in flow.paths:
                 for i in range(flow.count):
                     self._check([n.replace("{i}", str(i)) for n in path.forward + path.back])
@@ -213,29 +226,41 @@ def load(name: str, settings: dict[str, Any] | None = None) -> dict[str, Scenari
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: give a readable scenario file") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(tree, dict):
         raise UserError(f"{path}: a mapping with links and flows was expected at the top")
-    tree = expand(tree)
+    for key in ("links", "variants"):
+        if not isinstance(tree.get(key) or {}, dict):
+            raise UserError(f"{path}: {key}: a mapping of names was expected")
+    tree = expand(tree, str(path))
     variants = tree.get("variants") or {"": {}}
     result: dict[str, Scenario] = {}
     for label, changes in variants.items():
+        if not isinstance(changes or {}, dict):
+            raise UserError(f"{path}: variants.{label}: give dotted keys and their values")
         varied = copy.deepcopy(tree)
-        for key, value in {**changes, **(settings or {})}.items():
+        for key, value in {**(changes or {}), **(settings or {})}.items():
             _set(varied, key, value, str(path))
         result[str(label)] = Scenario.parse(varied, str(path))
     return result
 
 
-def expand(tree: dict[str, Any]) -> dict[str, Any]:
-    """Write out links given once for many: ``access{0..2}: {...}`` makes three."""
+def expand(tree: dict[str, Any], where: str) -> dict[str, Any]:
+    """Write out links given once for many: ``access{0..2}: {...}`` makes three.
+
+    Raises
+    ------
+    UserError
+        Where the range isn't two whole numbers; ``where`` is the file's name.
+    """
     links: dict[str, Any] = {}
     for name, link in (tree.get("links") or {}).items():
         head, brace, tail = str(name).partition("{")
         if brace and ".." in tail:
-            first, last = tail.rstrip("}").split("..")
-            for i in range(int(first), int(last) + 1):
-                links[f"{head}{i}"] = dict(link)
+            first, _, last = tail.rstrip("}").partition("..")
+            if not (first.isdecimal() and last.isdecimal()):
+                raise UserError(f"{where}: links.{name}: give a range such as {head}{{0..2}}")
+            links |= {f"{head}{i}": link for i in range(int(first), int(last) + 1)}
         else:
             links[str(name)] = link
     return {**tree, "links": links}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,17 @@ def read(path: Path) -> Series:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a readable trace ({error})") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: give a readable trace") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not text: a trace has one or two numbers a line") from None
     rows = [line.replace(",", " ").split() for line in lines if line.strip()[:1] not in {"", "#"}]
     try:
         table = [[float(word) for word in row] for row in rows]
     except ValueError:
-        raise UserError(f"{path}: a trace has one or two numbers a line") from None
+        raise UserError(f"{path}: a trace has one or two numbers a line and no header") from None
+    if not all(math.isfinite(number) for row in table for number in row):
+        raise UserError(f"{path}: a trace has finite numbers only")
     if table and all(len(row) == 1 for row in table):
         times = np.sort(np.array([row[0] for row in table]) * 1e6).astype(np.int64)
         if times[-1] <= 0 or times[0] < 0:
@@ -61,7 +66,10 @@ def read(path: Path) -> Series:
     if len(table) > 1 and all(len(row) == 2 for row in table):
         first = table[0][0]
         pairs = [(row[0] - first, row[1]) for row in table]
-        return steps(pairs, 2 * pairs[-1][0] - pairs[-2][0])
+        try:
+            return steps(pairs, 2 * pairs[-1][0] - pairs[-2][0])
+        except UserError:
+            raise UserError(f"{path}: times must ascend and some rate be above 0") from None
     raise UserError(f"{path}: a trace has one or two numbers on every line")
 
 

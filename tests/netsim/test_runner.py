@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -96,6 +97,63 @@ def test_mistakes_are_one_clear_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("links: [1\n", "line 1, column 8"),
+        ("links: 3\n", "links: a mapping of names"),
+        ("links: {'a{0..x}': {}}\n", "links.a{0..x}: give a range such as a{0..2}"),
+        ("links: {a: {}}\nvariants: [1]\n", "variants: a mapping of names"),
+        ("links: {a: {}}\nvariants: {x: 3}\n", "variants.x: give dotted keys"),
+        ("links: {a: {}}\n", "flows: none to measure"),
+        ("links: {a: {generate: {kind: wifi, mean_mbps: 3, sed: 1}}}\n", "did you mean 'seed'"),
+        (SMALL.replace("warmup_s: 1", "warmup_s: 9"), "warmup_s 9 leaves nothing of 5 s"),
+        (SMALL.replace("{name: f,", "{name: f, ccs: [reno, cubic],"), "one for each of its paths"),
+    ],
+)
+def test_a_wrong_scenario_file_is_explained(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert runner.main(["--scenario", str(path), "--cc", "reno", "--seeds", "1"]) == 2
+    error = capsys.readouterr().err
+    assert "my.yaml" in error
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("time_s,mbps\n0,3\n", "no header"),
+        ("0 nan\n1 3\n", "finite numbers"),
+        ("0 3\n0 4\n", "times must ascend"),
+        ("", "one or two numbers"),
+    ],
+)
+def test_a_wrong_trace_names_its_file(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "my.trace"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=message) as error:
+        traces.read(path)
+    assert "my.trace" in str(error.value)
+
+
+def test_progress_sees_every_run(small: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+
+    def progress(runs: Any, what: str, total: int) -> Any:
+        kept = list(runs)
+        seen.append((what, total, len(kept)))
+        return kept
+
+    rows = runner.evaluate([str(small)], ["reno", "cubic"], 2, progress=progress)
+    assert seen == [("simulate", 4, 4)]
+    assert [row["cc"] for row in rows] == ["reno", "cubic"]
+    assert rows == runner.evaluate([str(small)], ["reno", "cubic"], 2)
 
 
 def test_catalogue_lists_everything(capsys: pytest.CaptureFixture[str]) -> None:
