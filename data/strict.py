@@ -19,13 +19,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def parse(cls, tree: Mapping[str, Any], where: str) -> Self:
+    def parse(cls, tree: Self | Mapping[str, Any], where: str) -> Self:
         """Validate a plain tree.
 
         Parameters
         ----------
         tree : mapping
-            As read from YAML or JSON.
+            As read from YAML or JSON; settings that are valid already are passed on.
         where : str
             The file's name, for the message.
 

@@ -59,8 +59,8 @@ def evaluate(
     -------
     list of dict
         ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
-        lo and hi bound the mean with 95 % confidence (Student's t over seeds), ``paper`` has
-        the publication's numbers by metric (``flows.NAME``: one flow's goodput).
+        lo and hi bound the mean with 95 % confidence (Student's t over seeds; None where there is
+        one), ``paper`` has the publication's numbers by metric (``flows.NAME``: one flow's goodput).
 
     Raises
     ------
@@ -119,20 +119,21 @@ def controls(spec: scenarios.Scenario, controllers: list[str]) -> tuple[bool, li
     return True, [",".join(sorted(map(str, named)))]
 
 
-def intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Mean of each metric over runs that all have it, with its 95 % bounds."""
+def intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Mean of each metric over runs that all have it, with its 95 % bounds; None for one run's."""
     from scipy.stats import t
 
-    result: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for key in runs[0]:
         values = [float(run[key]) for run in runs if run.get(key) is not None]
         if len(values) < len(runs):
             continue
         mean = float(np.mean(values))
-        half = 0.0
-        if len(values) > 1:
-            spread = float(np.std(values, ddof=1))
-            half = float(t.ppf(0.975, len(values) - 1)) * spread / len(values) ** 0.5
+        if len(values) == 1:
+            result[key] = {"mean": mean, "lo": None, "hi": None}
+            continue
+        spread = float(np.std(values, ddof=1))
+        half = float(t.ppf(0.975, len(values) - 1)) * spread / len(values) ** 0.5
         result[key] = {"mean": mean, "lo": mean - half, "hi": mean + half}
     return result
 
@@ -229,7 +230,9 @@ def _print_rows(rows: list[Row]) -> None:
 def _cell(row: Row, name: str) -> str:
     kind, _, flow = name.partition(".")
     value = row["flows"].get(flow) if kind == "flows" else row["metrics"].get(name)
-    text = "-" if value is None else f"{value['mean']:.4g} [{value['lo']:.4g}, {value['hi']:.4g}]"
+    text = "-" if value is None else f"{value['mean']:.4g}"
+    if value is not None and value["lo"] is not None:
+        text += f" [{value['lo']:.4g}, {value['hi']:.4g}]"
     return f"{text} | {row['paper'][name]:g}" if name in row["paper"] else text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         Makes the scenario of an episode.
     reward : MaccReward, optional
         Anything with its two methods.
-    params : MaccParams, optional
+    params : MaccParams or mapping, optional
     keep_log : bool, optional
         Keep each episode's events for `write_log`.
 
@@ -103,10 +103,10 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         self,
         sampler: Sampler | None = None,
         reward: MaccReward | None = None,
-        params: MaccParams | None = None,
+        params: MaccParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = params or MaccParams()
+        self.params = MaccParams.parse(params or {}, "params")
         self._sampler = sampler or dumbbell()
         self._reward = reward or MaccReward()
         self._keep = keep_log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -87,7 +87,7 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
         flows without a ``cc`` of their own run Nuwa with a fixed k.
     reward : callable, optional
         As `NuwaReward.__call__`.
-    params : NuwaParams, optional
+    params : NuwaParams or mapping, optional
     keep_log : bool, optional
         Keep each episode's events for `write_log`.
 
@@ -103,10 +103,10 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
         self,
         sampler: Sampler = wireless,
         reward: Reward | None = None,
-        params: NuwaParams | None = None,
+        params: NuwaParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = params or NuwaParams()
+        self.params = NuwaParams.parse(params or {}, "params")
         self._sampler = sampler
         self._reward: Reward = reward or NuwaReward()
         self._keep = keep_log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -117,7 +117,7 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         Makes the scenario of an episode; its first flow is the agent's.
     reward : callable, optional
         As `TccoReward.__call__`, per subflow; a step's reward is their sum.
-    params : TccoParams, optional
+    params : TccoParams or mapping, optional
     keep_log : bool, optional
         Keep each episode's events for `write_log`.
 
@@ -133,10 +133,10 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         self,
         sampler: Sampler = alternating,
         reward: Reward | None = None,
-        params: TccoParams | None = None,
+        params: TccoParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = params or TccoParams()
+        self.params = TccoParams.parse(params or {}, "params")
         self._sampler = sampler
         self._reward: Reward = reward or TccoReward()
         self._keep = keep_log

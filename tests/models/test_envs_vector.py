@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from data.errors import UserError
 from data.netsim.scenario import Scenario
 from models.envs.macc import MaccParams, parallel_env
 from models.envs.tcco import TccoEnv, TccoParams
@@ -33,6 +34,12 @@ def sampler(rng: np.random.Generator) -> Scenario:
 
 def makers(count: int) -> list[Any]:
     return [lambda: TccoEnv(sampler, params=PARAMS)] * count
+
+
+def test_settings_may_be_a_plain_dict_and_unknown_ones_are_refused() -> None:
+    assert TccoEnv(sampler, params=PARAMS.model_dump()).params == PARAMS
+    with pytest.raises(UserError, match="did you mean 'steps'"):
+        TccoEnv(sampler, params={"step": 12})
 
 
 def test_threads_give_what_a_loop_gives_over_several_episodes() -> None:

@@ -62,6 +62,14 @@ def test_rows_have_means_and_intervals(small: Path, capsys: pytest.CaptureFixtur
         assert row["metrics"]["rtt_ms"]["mean"] > 20.0
 
 
+def test_one_run_has_no_interval(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = runner.evaluate([str(small)], ["cubic"], seeds=1)
+    assert row["metrics"]["goodput_mbps"]["mean"] > 6.5
+    assert {(value["lo"], value["hi"]) for value in row["metrics"].values()} == {(None, None)}
+    assert runner.main(["--scenario", str(small), "--cc", "cubic", "--seeds", "1"]) == 0
+    assert "[" not in capsys.readouterr().out
+
+
 def test_jobs_change_nothing(small: Path) -> None:
     alone = runner.evaluate([str(small)], ["cubic"], seeds=3)
     assert runner.evaluate([str(small)], ["cubic"], seeds=3, jobs=3) == alone
