@@ -77,6 +77,32 @@ def pop(g: Any, heap: Any) -> None:
     _place(heap, i, last.t, last.seq, last.kind, last.index)
 
 
+@kernel
+def replace_first(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
+    """Remove the first event and add another, which may well be the first again."""
+    n = g.heap_n
+    i = 0
+    child = 1
+    while child < n:
+        if child + 1 < n:
+            child += _later(heap[child], heap[child + 1])
+        c = heap[child]
+        if t < c.t or (t == c.t and seq < c.seq):
+            break
+        e = heap[i]
+        e.t = c.t
+        e.seq = c.seq
+        e.kind = c.kind
+        e.index = c.index
+        i = child
+        child = 2 * i + 1
+    e = heap[i]
+    e.t = t
+    e.seq = seq
+    e.kind = kind
+    e.index = index
+
+
 @inlined
 def take_packet(g: Any, pkt: Any) -> int:
     """Index of a free packet; the kernel has seen to it that there is one."""

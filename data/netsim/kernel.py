@@ -81,13 +81,14 @@ def advance(arrays: Any, until: int) -> int:
         g.now = e.t
         kind = e.kind
         i = e.index
-        pop(g, heap)
         g.events += 1
         if kind == EV_LINK:
             p = deliver(S, i)
             if p >= 0:
                 _forward(S, p)
-        elif kind == EV_PACE:
+            continue
+        pop(g, heap)
+        if kind == EV_PACE:
             on_pace(S, i)
         elif kind == EV_FREE:
             server_free(S, i)

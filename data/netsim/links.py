@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.aqm import DROP, MARK, PASS, at_door, codel_drops
-from data.netsim.heap import give_packet, push, push_at
+from data.netsim.heap import give_packet, pop, push, push_at, replace_first
 from data.netsim.jit import kernel
 from data.netsim.rates import OPPORTUNITIES, delay_at, finish_time
 from data.netsim.rng import uniform, weibull
@@ -122,7 +122,9 @@ def _launch(S: Any, L: Any, li: int, p: int, depart: int) -> None:
 
 @kernel
 def deliver(S: Any, li: int) -> int:
-    """The packet at the head of a link's wire reaches its end.
+    """The packet at the head of a link's wire reaches its end; its event, the first, goes.
+
+    On a busy link the next packet's event takes its place, often as the first again.
 
     Returns
     -------
@@ -140,9 +142,10 @@ def deliver(S: Any, li: int) -> int:
     L.flight -= 1
     if L.head >= 0:
         H = S.pkt[L.head]
-        push_at(S.g, S.heap, H.t, H.seq, EV_LINK, li)
+        replace_first(S.g, S.heap, H.t, H.seq, EV_LINK, li)
     else:
         L.tail = -1
+        pop(S.g, S.heap)
     if L.loss_exit != 0 and _is_lost(S.rng, L, li):
         L.lost += 1
         give_packet(S.g, S.pkt, p)

@@ -60,7 +60,7 @@ def evaluate(
     list of dict
         ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
         lo and hi bound the mean with 95 % confidence (Student's t over seeds; None where there is
-        one), ``paper`` has the publication's numbers by metric (``flows.NAME``: one flow's goodput).
+        one), ``paper`` has the publication's numbers by metric (``flows.NAME``: a flow's goodput).
 
     Raises
     ------
