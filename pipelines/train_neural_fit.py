@@ -25,7 +25,7 @@ from models.sbd.neural import outofsample
 from models.sbd.table import Windows
 from pipelines.reporting import neural as figures
 from pipelines.tracking import file_hash
-from pipelines.train_fit import PROTOCOLS, sides
+from pipelines.train_fit import sides, told_figures
 from pipelines.train_neural import FAMILY, NeuralJob, read_kept, told
 from pipelines.zoo_entry import CONTENTS, json_file, sample_file
 
@@ -169,15 +169,7 @@ def _write(
         command=command,
         verdicts=verdicts,
         level=round(100 * job.sbd.confidence),
-        figures=[
-            {
-                "name": title,
-                "window": card.interval(metrics[protocol]["window"]),
-                "connection": card.interval(metrics[protocol]["connection"]),
-            }
-            for protocol, title in PROTOCOLS
-            if protocol in metrics
-        ],
+        figures=told_figures(metrics, job.sbd.protocol.splits),
         others=_others(job, metrics),
         coverage=[],
         limits=LIMITS,
