@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--certificates",
         type=Path,
-        default=Path("reports/bundle"),
+        default=Path("reports/verified"),
         help="directory of bundles whose certificates go with their models (default: %(default)s)",
     )
     parser.add_argument("--budget", default="", help="what the training was asked to keep to")

@@ -138,10 +138,10 @@ class Inputs:
         MissingInput
             When no bundle was verified.
         """
-        paths = sorted((self.root / "reports" / "bundle").glob("*/certificate.json"))
+        paths = sorted((self.root / "reports" / "verified").glob("*/certificate.json"))
         if not paths:
-            path = self.root / "reports" / "bundle" / "*" / "certificate.json"
-            raise MissingInput(path, "cczoo verify reports/bundle/smartsbd-dt")
+            path = self.root / "reports" / "verified" / "*" / "certificate.json"
+            raise MissingInput(path, "dvc repro verify")
         return {path.parent.name: _json(path, "cczoo verify") for path in paths}
 
 
