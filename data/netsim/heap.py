@@ -18,6 +18,14 @@ def _later(a: Any, b: Any) -> int:
     return int((b.t - a.t) >> 63 & 1)
 
 
+@inlined
+def _put(e: Any, t: int, seq: int, kind: int, index: int) -> None:
+    e.t = t
+    e.seq = seq
+    e.kind = kind
+    e.index = index
+
+
 @kernel
 def _place(heap: Any, i: int, t: int, seq: int, kind: int, index: int) -> None:
     """Put an event into the hole ``i``, or above it."""
@@ -26,17 +34,9 @@ def _place(heap: Any, i: int, t: int, seq: int, kind: int, index: int) -> None:
         p = heap[parent]
         if p.t < t or (p.t == t and p.seq < seq):
             break
-        e = heap[i]
-        e.t = p.t
-        e.seq = p.seq
-        e.kind = p.kind
-        e.index = p.index
+        _put(heap[i], p.t, p.seq, p.kind, p.index)
         i = parent
-    e = heap[i]
-    e.t = t
-    e.seq = seq
-    e.kind = kind
-    e.index = index
+    _put(heap[i], t, seq, kind, index)
 
 
 @kernel
@@ -66,11 +66,7 @@ def pop(g: Any, heap: Any) -> None:
         if child + 1 < n:
             child += _later(heap[child], heap[child + 1])
         c = heap[child]
-        e = heap[i]
-        e.t = c.t
-        e.seq = c.seq
-        e.kind = c.kind
-        e.index = c.index
+        _put(heap[i], c.t, c.seq, c.kind, c.index)
         i = child
         child = 2 * i + 1
     last = heap[n]
@@ -89,18 +85,10 @@ def replace_first(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) ->
         c = heap[child]
         if t < c.t or (t == c.t and seq < c.seq):
             break
-        e = heap[i]
-        e.t = c.t
-        e.seq = c.seq
-        e.kind = c.kind
-        e.index = c.index
+        _put(heap[i], c.t, c.seq, c.kind, c.index)
         i = child
         child = 2 * i + 1
-    e = heap[i]
-    e.t = t
-    e.seq = seq
-    e.kind = kind
-    e.index = index
+    _put(heap[i], t, seq, kind, index)
 
 
 @inlined
