@@ -43,7 +43,7 @@ class Benchmark:
 
 BENCHMARKS: dict[str, Benchmark] = {
     "dtw": Benchmark(quick=("--quick", "--repeats", "2")),
-    "ingest": Benchmark(quick=("--megabytes", "4", "--repeats", "1")),
+    "ingest": Benchmark(quick=("--repeats", "2")),
     "exporters": Benchmark(quick=("--quick",)),
     "classify": Benchmark(quick=("--repeats", "2")),
     "svm_cost": Benchmark(
