@@ -54,8 +54,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         needs=("data/processed/sbd.parquet", "make repro"),
     ),
     "cluster": Benchmark(
-        always=("--json", "--cluster", "--groups", "40", "--windows", "300"),
-        quick=("--groups", "12"),
+        always=("--json", "--cluster", "--groups", "200"),
+        quick=("--groups", "12", "--windows", "300"),
         needs=("data/processed/sbd.parquet", "make repro"),
         program="groups",
     ),
