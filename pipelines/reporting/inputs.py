@@ -144,6 +144,20 @@ class Inputs:
             raise MissingInput(path, "dvc repro verify")
         return {path.parent.name: _json(path, "cczoo verify") for path in paths}
 
+    def benchmark(self, name: str, command: str, key: str = "") -> Any:
+        """What a benchmark has kept, or one entry of it; ``command`` is the one that measures.
+
+        Raises
+        ------
+        MissingInput
+            When there is no such file, or it lacks the entry.
+        """
+        path = self.root / "benchmarks" / "results" / f"{name}.json"
+        found = _json(path, command)
+        if key and key not in found:
+            raise MissingInput(path, command)
+        return found[key] if key else found
+
 
 def _json(path: Path, command: str) -> Any:
     try:

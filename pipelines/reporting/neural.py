@@ -48,11 +48,7 @@ def learning_curve(inputs: Inputs) -> Html:
 
 def comparison(inputs: Inputs) -> str:
     """Differences of accuracy, paired, per protocol and rival."""
-    path = inputs.root / "benchmarks" / "results" / "neural.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["protocols"]
-    except (OSError, ValueError, KeyError):
-        raise MissingInput(path, COMMAND) from None
+    found = inputs.benchmark("neural", COMMAND, "protocols")
     columns = [
         Column("protocol", number=False),
         Column("neural"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, code, paragraph, table
 
 COMMAND = "make bench"
@@ -14,11 +13,7 @@ COMMAND = "make bench"
 
 def exporters(inputs: Inputs) -> str:
     """Speed, size and mistakes of every exporter on every model of the benchmark."""
-    path = inputs.root / "benchmarks" / "results" / "exporters.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise MissingInput(path, COMMAND) from None
+    found = inputs.benchmark("exporters", COMMAND)
     rows: list[list[Any]] = []
     for title, model in found["models"].items():
         counts = f"{model['trees']} tree{'s' if model['trees'] > 1 else ''}"

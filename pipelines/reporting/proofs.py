@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, paragraph, table
 
 COMMAND = "make bench"
@@ -13,11 +12,7 @@ COMMAND = "make bench"
 
 def proofs(inputs: Inputs) -> str:
     """Vectors, mismatches and cost per model and target."""
-    path = inputs.root / "benchmarks" / "results" / "prove.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    except (OSError, ValueError, KeyError):
-        raise MissingInput(path, COMMAND) from None
+    found = inputs.benchmark("prove", COMMAND, "rows")
     columns = [
         Column("model", number=False),
         Column("target", number=False),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, paragraph, table
 
 COMMAND = "python benchmarks/run.py"
@@ -13,9 +12,10 @@ COMMAND = "python benchmarks/run.py"
 
 def many(inputs: Inputs) -> str:
     """Time and memory by number of groups, and what a lost worker and a lost node change."""
-    rows = [_row("this machine", run) for run in _result(inputs, "groups")["runs"]]
+    alone = inputs.benchmark("groups", f"{COMMAND} groups", "runs")
+    rows = [_row("this machine", run) for run in alone]
     same = True
-    for run in _result(inputs, "cluster")["runs"]:
+    for run in inputs.benchmark("cluster", f"{COMMAND} cluster", "runs"):
         rows.append(_row("this machine", run["alone"]))
         rows.append(_row("two nodes; a worker, then a node killed", run["cluster"]))
         same &= run["same"]
@@ -39,7 +39,7 @@ def many(inputs: Inputs) -> str:
 
 def drift(inputs: Inputs) -> str:
     """False alarms between random halves, and conditions left out one by one."""
-    found = _result(inputs, "drift")
+    found = inputs.benchmark("drift", f"{COMMAND} drift")
     halves = found["halves"]
     rows: list[list[Any]] = [
         [
@@ -78,12 +78,3 @@ def _row(where: str, run: dict[str, Any]) -> list[Any]:
 
 def _decided(run: dict[str, Any]) -> int:
     return int(run["counts"]["own"] + run["counts"]["pooled"])
-
-
-def _result(inputs: Inputs, name: str) -> dict[str, Any]:
-    path = inputs.root / "benchmarks" / "results" / f"{name}.json"
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise MissingInput(path, f"{COMMAND} {name}") from None
-    return found
