@@ -54,7 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         needs=("data/processed/sbd.parquet", "make repro"),
     ),
     "cluster": Benchmark(
-        always=("--json", "--cluster", "--groups", "200"),
+        always=("--json", "--cluster", "--groups", "1000"),
         quick=("--groups", "12", "--windows", "300"),
         needs=("data/processed/sbd.parquet", "make repro"),
         program="groups",
