@@ -74,13 +74,14 @@ def _mark_delivered(S: Any, s: Any, n: int) -> int:
     s.sacked_out += 1
     s.delivered += 1
     rtt = S.g.now - X.sent
-    if s.rs_prior < 0 or X.sent >= s.rs_last_tx:
+    if s.rate != 0 and (s.rs_prior < 0 or X.sent >= s.rs_last_tx):
         # The sample is taken from the segment sent last (tcp_rate_skb_delivered).
-        s.rs_prior = X.delivered
-        s.rs_prior_t = X.delivered_t
-        s.rs_first_tx = X.first_tx
+        R = S.rate[i]
+        s.rs_prior = R.delivered
+        s.rs_prior_t = R.delivered_t
+        s.rs_first_tx = R.first_tx
         s.rs_last_tx = X.sent
-        s.rs_app_limited = X.app_limited
+        s.rs_app_limited = R.app_limited
         s.first_tx = X.sent
     if n < s.fack:
         if not flags & F_EVER:
@@ -116,11 +117,12 @@ def on_ack(S: Any, p: int) -> None:
     lost_before = s.lost
     old_una = s.snd_una
     flight_before = in_flight(s)
-    s.rs_prior = -1
+    if s.rate != 0:
+        s.rs_prior = -1
     first_rtt = -1
     last_rtt = -1
     while s.seen < P.order:
-        rtt = _mark_delivered(S, s, S.rxlog[s.ring + (s.seen & s.mask)])
+        rtt = _mark_delivered(S, s, S.rx[s.ring + (s.seen & s.mask)].nth)
         s.seen += 1
         if rtt >= 0:
             first_rtt = max(first_rtt, rtt)
@@ -141,15 +143,8 @@ def on_ack(S: Any, p: int) -> None:
         b = _bin(first_rtt)
         S.hist[si, b] += 1
         note(g, S.log, si, LOG_RTT, last_rtt // 1000)
-    s.rs_rtt = last_rtt
-    s.rs_delivered = -1
-    s.rs_interval = -1
-    if s.rs_prior >= 0:
-        send_span = s.rs_last_tx - s.rs_first_tx
-        span = max(send_span, now - s.rs_prior_t)
-        if span >= s.min_rtt:
-            s.rs_delivered = s.delivered - s.rs_prior
-            s.rs_interval = span
+    if s.rate != 0:
+        _sample_rate(s, last_rtt, now)
     s.ce_acked = P.marks
     cc_acked(S.sub, c, s, newly, last_rtt, P.marks, now)
     if s.tlp_seq >= 0 and P.n > s.tlp_seq:
@@ -160,7 +155,8 @@ def on_ack(S: Any, p: int) -> None:
     _alert(S, si, s, advanced, P.marks, P.sent)
     if advanced:
         arm_rto(S, si, s)
-    s.rs_losses = s.lost - lost_before
+    if s.rate != 0:
+        s.rs_losses = s.lost - lost_before
     if not cc_control(S.sub, c, s, newly, flight_before, now):
         if s.ca_state == CWR or s.ca_state == RECOVERY:
             reduce_window(s, newly, s.lost - lost_before, advanced)
@@ -173,6 +169,19 @@ def on_ack(S: Any, p: int) -> None:
     if advanced or s.snd_una != old_una or newly > 0:
         note(g, S.log, si, LOG_CWND, s.cwnd)
     push_data(S, ci)
+
+
+@kernel
+def _sample_rate(s: Any, rtt: int, now: int) -> None:
+    """tcp_rate_gen(): what was delivered over how long since the segment sent last was sent."""
+    s.rs_rtt = rtt
+    s.rs_delivered = -1
+    s.rs_interval = -1
+    if s.rs_prior >= 0:
+        span = max(s.rs_last_tx - s.rs_first_tx, now - s.rs_prior_t)
+        if span >= s.min_rtt:
+            s.rs_delivered = s.delivered - s.rs_prior
+            s.rs_interval = span
 
 
 @kernel

@@ -14,7 +14,7 @@ import numba
 from numba.core.compiler_lock import global_compiler_lock
 
 _INTERPRETED = (
-    "agents.py", "capacity.py", "events.py", "metrics.py", "network.py", "runner.py",
+    "agents.py", "capacity.py", "events.py", "metrics.py", "network.py", "records.py", "runner.py",
     "scenario.py", "traces.py", "wireless.py",
 )  # fmt: skip
 """Files of which no function is compiled."""

@@ -64,11 +64,8 @@ def advance(arrays: Any, until: int) -> int:
     heap = S.heap
     log_room = len(S.log) - RESERVE
     heap_room = len(heap) - RESERVE
+    ring_room = len(S.tx)
     while g.heap_n > 0:
-        if g.short_of_ring >= 0:
-            # What didn't fit is sent at the same time, once there is room.
-            push(g, heap, g.now, EV_PACE, g.short_of_ring)
-            return NEED_RING
         e = heap[0]
         if e.t > until:
             break
@@ -78,6 +75,8 @@ def advance(arrays: Any, until: int) -> int:
             return NEED_LOG
         if g.heap_n > heap_room:
             return NEED_HEAP
+        if g.ring_end + g.ring_need > ring_room:
+            return NEED_RING
         g.now = e.t
         kind = e.kind
         i = e.index

@@ -14,7 +14,8 @@ from data.netsim import traces
 from data.netsim.cc import CONTROLS, fields
 from data.netsim.kernel import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
-from data.netsim.rings import UNLIMITED, doubled, fill_subflow, move_ring
+from data.netsim.records import doubled, fill_subflow
+from data.netsim.rings import ring_need
 from data.netsim.rng import streams
 from data.netsim.scenario import Flow, Link, Scenario
 
@@ -74,7 +75,7 @@ class Network:
             elif status == st.NEED_PACKETS:
                 self._grow_packets()
             elif status == st.NEED_RING:
-                self._grow_ring(int(self.state.g["short_of_ring"]))
+                self._grow_rings()
             else:
                 self._replace(heap=doubled(self.state.heap))
 
@@ -110,12 +111,12 @@ class Network:
 
     def _build(self, controller: str, seed: int, log: bool) -> None:
         scenario = self.scenario
-        link = np.zeros(len(scenario.links), st.LINK)
+        link = st.zeros(len(scenario.links), st.LINK)
         for record, spec in zip(link, scenario.links.values(), strict=True):
             self._fill_link(record, spec, seed)
         flows = [(flow, i) for flow in scenario.flows for i in range(flow.count)]
-        conn = np.zeros(len(flows), st.CONNECTION)
-        sub = np.zeros(sum(len(f.paths) for f, _ in flows), st.subflow_type(fields()))
+        conn = st.zeros(len(flows), st.CONNECTION)
+        sub = st.zeros(sum(len(f.paths) for f, _ in flows), st.subflow_type(fields()))
         self.events: list[tuple[int, int, int]] = []
         at = ring = meta = inject = 0
         for index, (flow, copy) in enumerate(flows):
@@ -138,13 +139,15 @@ class Network:
                 s = sub[at]
                 first = min(size, st.FIRST_RING)
                 s["conn"], s["ring"], s["mask"], s["mask_max"] = index, ring, first - 1, size - 1
+                s["room"] = first - 1
+                c["ring_need"] += ring_need(first)
                 s["forward"] = self._route(path.forward, copy)
                 s["back"] = self._route(path.back, copy)
                 fill_subflow(s, flow, name)
                 s["random"] = int(self._rng.integers(1 << 31))
                 ring += first
                 at += 1
-        src = np.zeros(len(scenario.sources), st.SOURCE)
+        src = st.zeros(len(scenario.sources), st.SOURCE)
         for index, source in enumerate(scenario.sources):
             a = src[index]
             a["route"] = self._route(source.path, 0)
@@ -157,27 +160,30 @@ class Network:
             a["until"] = round((source.start_s + (source.on_s or 0.0)) * 1e9)
             a["stop"] = -1 if source.stop_s is None else round(source.stop_s * 1e9)
             self.events.append((round(source.start_s * 1e9), st.EV_SOURCE, index))
-        g = np.zeros(1, st.GLOBAL)
-        g[0]["free_head"] = g[0]["short_of_ring"] = -1
-        self._ring_end = ring
+        g = st.zeros(1, st.GLOBAL)
+        g[0]["free_head"] = -1
+        g[0]["ring_end"] = ring
+        g[0]["ring_need"] = conn["ring_need"].max(initial=0)
+        rx = st.zeros(max(1, ring), st.ARRIVAL)
+        rx["came"] = -1
         self.state = st.State(
             g=g[0],
-            heap=np.zeros(4 * RESERVE, st.HEAP),
-            pkt=np.zeros(0, st.PACKET),
+            heap=st.zeros(4 * RESERVE, st.HEAP),
+            pkt=st.zeros(0, st.PACKET),
             link=link,
             route=np.array(self._routes, np.int64),
             series_t=np.concatenate([*self._series_t, np.zeros(1, np.int64)]),
             series_v=np.concatenate([*self._series_v, np.zeros(1, np.int64)]),
             conn=conn,
             sub=sub,
-            tx=np.zeros(max(1, ring), st.SEGMENT),
-            rx=np.full(max(1, ring), -1, np.int64),
-            rxlog=np.zeros(max(1, ring), np.int64),
+            tx=st.zeros(max(1, ring), st.SEGMENT),
+            rate=st.zeros(max(1, ring), st.RATE),
+            rx=rx,
             meta=np.full(max(1, meta), -1, np.int64),
             inject=np.zeros(max(1, inject), np.int64),
             src=src,
             rng=streams(seed, len(link) + len(src) + len(sub)),
-            log=np.zeros(8 * RESERVE if log else 2 * RESERVE, st.LOG),
+            log=st.zeros(8 * RESERVE if log else 2 * RESERVE, st.LOG),
             hist=np.zeros((max(1, len(sub)), st.HISTOGRAM_BINS), np.int64),
         )
         g[0]["log_on"] = log
@@ -221,11 +227,11 @@ class Network:
             power = math.log(late / median) / math.log(math.log(100.0) / math.log(2.0))
             record["late"] = 1e3 * median / math.log(2.0) ** power
             record["late_power"] = power
-        record["limit_packets"] = UNLIMITED if spec.queue_packets is None else spec.queue_packets
-        record["limit_bytes"] = UNLIMITED if spec.queue_bytes is None else spec.queue_bytes
+        record["limit_packets"] = st.UNLIMITED if spec.queue_packets is None else spec.queue_packets
+        record["limit_bytes"] = st.UNLIMITED if spec.queue_bytes is None else spec.queue_bytes
         record["queue"] = st.QUEUES[spec.queue]
         record["ecn"] = spec.ecn or spec.mark_packets is not None
-        record["mark_packets"] = UNLIMITED if spec.mark_packets is None else spec.mark_packets
+        record["mark_packets"] = st.UNLIMITED if spec.mark_packets is None else spec.mark_packets
         red = spec.red
         record["min_th"], record["max_th"] = red.min_packets, red.max_packets
         record["max_p"], record["weight"], record["gentle"] = red.max_p, red.weight, red.gentle
@@ -287,7 +293,7 @@ class Network:
     def _grow_packets(self) -> None:
         old = self.state.pkt
         count = max(2 * len(old), 2 * RESERVE)
-        pkt = np.zeros(count, st.PACKET)
+        pkt = st.zeros(count, st.PACKET)
         pkt[: len(old)] = old
         g = self.state.g
         pkt["next"][len(old) : count - 1] = np.arange(len(old) + 1, count)
@@ -296,11 +302,9 @@ class Network:
         g["free_n"] += count - len(old)
         self._replace(pkt=pkt)
 
-    def _grow_ring(self, si: int) -> None:
-        while self._ring_end + 2 * int(self.state.sub[si]["mask"]) + 2 > len(self.state.tx):
-            names = ("tx", "rx", "rxlog")
-            self._replace(**{name: doubled(getattr(self.state, name)) for name in names})
-        self._ring_end += move_ring(self.state, si, self._ring_end)
+    def _grow_rings(self) -> None:
+        names = ("tx", "rate", "rx")
+        self._replace(**{name: doubled(getattr(self.state, name)) for name in names})
 
     def _drain_log(self) -> None:
         g = self.state.g

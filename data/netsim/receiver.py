@@ -31,14 +31,14 @@ def on_data(S: Any, p: int) -> None:
     cc_receive(s, P.sent, now)
     at_once = True
     slot = s.ring + (n & s.mask)
-    if n >= s.rcv_nxt and S.rx[slot] != n:
-        S.rx[slot] = n
-        S.rxlog[s.ring + (s.order & s.mask)] = n
+    if n >= s.rcv_nxt and S.rx[slot].came != n:
+        S.rx[slot].came = n
+        S.rx[s.ring + (s.order & s.mask)].nth = n
         s.order += 1
         s.received += 1
         if n == s.rcv_nxt:
             first = n
-            while S.rx[s.ring + (s.rcv_nxt & s.mask)] == s.rcv_nxt:
+            while S.rx[s.ring + (s.rcv_nxt & s.mask)].came == s.rcv_nxt:
                 _reassemble(S, s, S.tx[s.ring + (s.rcv_nxt & s.mask)].dsn)
                 s.rcv_nxt += 1
             at_once = s.rcv_nxt > first + 1 or s.order > s.rcv_nxt

@@ -11,6 +11,7 @@ from typing import Any
 from data.netsim.cc.dispatch import cc_set_state, cc_ssthresh
 from data.netsim.heap import note, push
 from data.netsim.jit import kernel
+from data.netsim.rings import number
 from data.netsim.state import (
     CWR,
     DISORDER,
@@ -51,7 +52,7 @@ def unlink(S: Any, s: Any, i: int) -> None:
 
 
 @kernel
-def mark_lost(s: Any, X: Any) -> None:
+def mark_lost(s: Any, X: Any, n: int) -> None:
     """Count a segment as lost; a lost retransmission becomes due again."""
     if X.bits & F_RETRANS:
         X.bits &= ~F_RETRANS
@@ -61,8 +62,7 @@ def mark_lost(s: Any, X: Any) -> None:
         s.lost_out += 1
     s.to_retx += 1
     s.lost += 1
-    if X.seq < s.retx_hint:
-        s.retx_hint = X.seq
+    s.retx_hint = min(s.retx_hint, n)
 
 
 @kernel
@@ -118,7 +118,8 @@ def detect_lost(S: Any, si: int, s: Any) -> int:
     i = s.sent_head
     while i >= 0:
         X = S.tx[i]
-        if X.sent > s.rack_t or (X.sent == s.rack_t and X.seq >= s.rack_seq):
+        n = number(s, i)
+        if X.sent > s.rack_t or (X.sent == s.rack_t and n >= s.rack_seq):
             break
         left = X.sent + s.rack_rtt + window - now
         if left > 0:
@@ -129,7 +130,7 @@ def detect_lost(S: Any, si: int, s: Any) -> int:
             break
         following = X.next
         unlink(S, s, i)
-        mark_lost(s, X)
+        mark_lost(s, X, n)
         marked += 1
         i = following
     return marked
@@ -246,9 +247,10 @@ def enter_loss(S: Any, si: int, s: Any) -> None:
     while i >= 0:
         X = S.tx[i]
         following = X.next
-        if X.seq == s.snd_una or s.rack_rtt <= 0 or X.sent + s.rack_rtt <= now:
+        n = number(s, i)
+        if n == s.snd_una or s.rack_rtt <= 0 or X.sent + s.rack_rtt <= now:
             unlink(S, s, i)
-            mark_lost(s, X)
+            mark_lost(s, X, n)
         i = following
     s.cwnd = in_flight(s) + 1
     s.cwnd_cnt = 0

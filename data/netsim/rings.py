@@ -1,92 +1,80 @@
-"""A subflow's record at the start, and its ring of segments when it grows."""
+"""A subflow's ring of segments: as long as its window needs, so that many flows fit the caches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from data.netsim import state as st
-from data.netsim.cc import module, number
-from data.netsim.scenario import Flow
-
-PLAIN_HEADER_BYTES = 52
-"""IPv4, TCP and timestamps."""
-UNLIMITED = 1 << 40
-"""A window or queue that is never reached (segments, packets, bytes)."""
+from data.netsim.jit import kernel
+from data.netsim.state import BURST, FAR, FIRST_RING
 
 
-def fill_subflow(s: Any, flow: Flow, name: str) -> None:
-    """Set a new subflow's record: its control by name, its flow's settings, nothing sent yet."""
-    control = module(name)
-    s["cc"] = number(name)
-    s["own"] = getattr(control, "OWN_WINDOW", False)
-    s["wire"] = flow.segment_bytes + flow.header_bytes
-    s["payload"] = flow.segment_bytes
-    # What TCP reckons with (mss_cache): MPTCP's options make segments smaller afterwards.
-    options = max(0, flow.header_bytes - PLAIN_HEADER_BYTES) if len(flow.paths) > 1 else 0
-    s["mss"] = flow.segment_bytes + options
-    s["ack_size"] = flow.header_bytes
-    wants_ecn = getattr(control, "ECN", False) if flow.ecn is None else flow.ecn
-    s["ecn"] = 0 if wants_ecn else -1
-    s["cwnd"], s["ssthresh"], s["clamp"] = flow.initial_cwnd, st.FAR, UNLIMITED
-    s["rto"], s["rto_min"] = 1_000_000_000, round(flow.rto_min_ms * 1e6)
-    pacing = getattr(control, "PACING", 0)
-    s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
-    s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
-    s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
-    s["read_every"] = round(flow.read_every_ms * 1e6)
-    s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
-    s["rx_window"] = UNLIMITED
-    s["per_ack"] = not flow.byte_counting
-    for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
-                  "delack_at", "delack_ev"):  # fmt: skip
-        s[field] = st.FAR
-    for field in ("sent_head", "sent_tail", "last_sent", "rack_t", "tlp_seq", "retrans_stamp",
-                  "undo", "agent_cwnd", "last_rtt"):  # fmt: skip
-        s[field] = -1
+def ring_need(length: int) -> int:
+    """Room that a ring could take in one event, which sends at most ``BURST`` segments."""
+    return 2 * max(length, 2 * BURST)
 
 
-def move_ring(state: Any, si: int, new: int) -> int:
-    """Move a subflow's ring to a place where there is room for twice its length.
+@kernel
+def number(s: Any, i: int) -> int:
+    """Number of the unacknowledged segment at a place of the ring."""
+    return int(s.snd_una + ((i - s.ring - s.snd_una) & s.mask))
 
-    Parameters
-    ----------
-    state : State
-        The simulation; changed in place.
-    si : int
-        The subflow.
-    new : int
-        Where the ring begins from now on, in ``tx``, ``rx`` and ``rxlog``.
 
-    Returns
-    -------
-    int
-        Its length there.
+@kernel
+def longer_ring(S: Any, s: Any) -> None:
+    """Double a ring, in its place or at the end of all, where the kernel has seen to room."""
+    mask = 2 * s.mask + 1
+    if mask <= s.room:
+        _move(S, s, s.ring, mask)
+        return
+    g = S.g
+    c = S.conn[s.conn]
+    _move(S, s, g.ring_end, mask)
+    g.ring_end += mask + 1
+    s.room = mask
+    if mask >= 2 * BURST:
+        c.ring_need += mask + 1
+        g.ring_need = max(g.ring_need, c.ring_need)
+
+
+@kernel
+def shorter_ring(S: Any, s: Any) -> None:
+    """Give a ring the length its window needs; what it had stays its own.
+
+    Called before a segment of a number that ``FIRST_RING`` divides is sent.
     """
-    s = state.sub[si]
-    old, old_mask = int(s["ring"]), int(s["mask"])
-    mask = 2 * old_mask + 1
-    state.rx[new : new + mask + 1] = -1
-    out = np.arange(int(s["snd_una"]), int(s["snd_nxt"]))
-    source, target = old + (out & old_mask), new + (out & mask)
-    state.tx[target] = state.tx[source]
+    need = max(s.snd_nxt - s.snd_una, s.cwnd)
+    if s.ssthresh < FAR:
+        need = max(need, s.ssthresh)
+    need += need >> 1
+    mask = FIRST_RING - 1
+    while mask < need:
+        mask = 2 * mask + 1
+    # Places that follow each other move together, and none to where another was.
+    if 2 * mask < s.mask and s.snd_nxt & mask == 0:
+        _move(S, s, s.ring, mask)
+
+
+@kernel
+def _move(S: Any, s: Any, ring: int, mask: int) -> None:
+    """Move the segments under way; no new place may be the old one of another segment."""
+    for n in range(s.snd_una, s.snd_nxt):
+        i = s.ring + (n & s.mask)
+        j = ring + (n & mask)
+        if i != j:
+            S.tx[j] = S.tx[i]
+            S.rate[j] = S.rate[i]
+            S.rx[j] = S.rx[i]
     # The list of transmissions in order of sending goes by place.
-    place = np.full(old_mask + 2, -1, np.int64)
-    place[source - old] = target
-    for field in ("prev", "next"):
-        state.tx[field][target] = place[np.maximum(state.tx[field][source] - old, -1)]
-    for field in ("sent_head", "sent_tail"):
-        s[field] = place[max(int(s[field]) - old, -1)]
-    came = state.rx[source] == out
-    state.rx[target[came]] = out[came]
-    unseen = np.arange(int(s["seen"]), int(s["order"]))
-    state.rxlog[new + (unseen & mask)] = state.rxlog[old + (unseen & old_mask)]
-    s["ring"], s["mask"] = new, mask
-    state.g["short_of_ring"] = -1
-    return mask + 1
+    for n in range(s.snd_una, s.snd_nxt):
+        X = S.tx[ring + (n & mask)]
+        X.prev = _moved(s, X.prev, ring, mask)
+        X.next = _moved(s, X.next, ring, mask)
+    s.sent_head = _moved(s, s.sent_head, ring, mask)
+    s.sent_tail = _moved(s, s.sent_tail, ring, mask)
+    s.ring = ring
+    s.mask = mask
 
 
-def doubled(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of twice the length that begins as the given one."""
-    return np.concatenate([array, np.zeros_like(array)])
+@kernel
+def _moved(s: Any, i: int, ring: int, mask: int) -> int:
+    return ring + (number(s, i) & mask) if i >= 0 else -1

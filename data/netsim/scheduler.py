@@ -7,6 +7,7 @@ from typing import Any
 from data.netsim.jit import kernel
 from data.netsim.pacing import paced_out
 from data.netsim.recovery import in_flight
+from data.netsim.rings import longer_ring
 from data.netsim.state import FAR, LOSS, REDUNDANT, ROUND_ROBIN
 
 
@@ -27,7 +28,7 @@ def choose(S: Any, c: Any) -> int:
             or (c.sub_n > 1 and (s.ca_state == LOSS or (s.stale != 0 and _any_fresh(S, c))))
             or in_flight(s) >= s.cwnd
             or s.to_retx > 0
-            or ring_full(S.g, si, s)
+            or ring_full(S, s)
             or not has_data(S, c, s)
         ):
             continue
@@ -42,13 +43,14 @@ def choose(S: Any, c: Any) -> int:
 
 
 @kernel
-def ring_full(g: Any, si: int, s: Any) -> bool:
-    """Whether the ring has no place for a new segment; asks for a larger one where it may grow."""
+def ring_full(S: Any, s: Any) -> bool:
+    """Whether the ring has no place for a new segment and may not be longer."""
     if s.snd_nxt - s.snd_una <= s.mask:
         return False
-    if s.mask < s.mask_max:
-        g.short_of_ring = si
-    return True
+    if s.mask == s.mask_max:
+        return True
+    longer_ring(S, s)
+    return False
 
 
 @kernel

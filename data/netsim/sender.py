@@ -10,6 +10,7 @@ from data.netsim.jit import kernel
 from data.netsim.links import enqueue
 from data.netsim.pacing import paced_out, spend_pace
 from data.netsim.recovery import arm_rto, in_flight, unlink
+from data.netsim.rings import shorter_ring
 from data.netsim.scheduler import choose, has_data, next_data, ring_full
 from data.netsim.state import (
     BURST,
@@ -21,6 +22,7 @@ from data.netsim.state import (
     F_RETRANS,
     F_SACKED,
     FAR,
+    FIRST_RING,
     LOG_RETRANSMIT,
     RECOVERY,
 )
@@ -31,9 +33,11 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
     """Send segment ``n``, for the first time (``n == snd_nxt``) or again."""
     g = S.g
     now = g.now
+    again = n < s.snd_nxt
+    if not again and n & (FIRST_RING - 1) == 0 and s.mask > FIRST_RING:
+        shorter_ring(S, s)
     i = s.ring + (n & s.mask)
     X = S.tx[i]
-    again = n < s.snd_nxt
     if again:
         if X.bits & F_LOST:
             s.to_retx -= 1
@@ -47,7 +51,6 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
             s.retrans_stamp = now
         note(g, S.log, si, LOG_RETRANSMIT, 1)
     else:
-        X.seq = n
         X.dsn = data
         X.bits = 0
         s.snd_nxt = n + 1
@@ -56,10 +59,12 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
             s.first_tx = now
             s.delivered_t = now
     X.sent = now
-    X.delivered = s.delivered
-    X.delivered_t = s.delivered_t
-    X.first_tx = s.first_tx
-    X.app_limited = 1 if s.app_limited != 0 else 0
+    if s.rate != 0:
+        R = S.rate[i]
+        R.delivered = s.delivered
+        R.delivered_t = s.delivered_t
+        R.first_tx = s.first_tx
+        R.app_limited = 1 if s.app_limited != 0 else 0
     X.next = -1
     X.prev = s.sent_tail
     if s.sent_tail >= 0:
@@ -76,7 +81,6 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
     P.kind = DATA
     P.owner = si
     P.n = n
-    P.dsn = X.dsn
     P.wire = s.wire
     P.route = s.forward
     P.sent = now
@@ -124,7 +128,7 @@ def push_data(S: Any, ci: int) -> None:
         s = S.sub[si]
         burst = 1 if s.pacing == 0 else s.pace_burst
         out = 0
-        while out < burst and in_flight(s) < s.cwnd and not ring_full(S.g, si, s):
+        while out < burst and in_flight(s) < s.cwnd and not ring_full(S, s):
             data = next_data(S, c, s)
             if data < 0:
                 break

@@ -13,6 +13,8 @@ import numpy as np
 
 FAR = 1 << 62
 """A time that never comes (ns)."""
+UNLIMITED = 1 << 40
+"""A window or queue that is never reached (segments, packets, bytes)."""
 
 # Kinds of events.
 EV_LINK, EV_FREE, EV_PACKET, EV_RTO, EV_PACE, EV_DELACK, EV_REO, EV_START, EV_STOP, EV_APP = range(
@@ -46,29 +48,56 @@ LOG_RTT, LOG_STATE, LOG_ACK, LOG_CWND, LOG_RETRANSMIT = range(5)
 BURST = 256
 """Segments one event may send on a connection; the rest follows at the same time."""
 
-FIRST_RING = 64
-"""Segments a subflow's ring begins with; it doubles when the window outgrows it."""
+FIRST_RING = 16
+"""Segments a subflow's ring has at least; it becomes longer and shorter with the window."""
 
 HISTOGRAM_BINS = 1000
 """RTT histogram: 32 bins an octave of microseconds (relative width 3 %)."""
 
+LINE = 64
+"""Bytes of a cache line."""
+
 
 def record(**fields: str) -> Any:
-    """Aligned record type whose elements allow attribute access in plain Python too."""
-    plain = np.dtype(list(fields.items()), align=True)
+    """Aligned record type whose elements allow attribute access in plain Python too.
+
+    Records longer than half a cache line take whole ones: none lies in one more than it needs.
+    """
+    plain: Any = np.dtype(list(fields.items()), align=True)
+    if plain.itemsize > LINE // 2 and plain.itemsize % LINE:
+        names = list(fields)
+        plain = np.dtype(
+            {
+                "names": names,
+                "formats": list(fields.values()),
+                "offsets": [plain.fields[name][1] for name in names],
+                "itemsize": -(-plain.itemsize // LINE) * LINE,
+                "aligned": True,
+            }
+        )
     return np.dtype((np.record, plain))
+
+
+def zeros(count: int, kind: Any) -> np.ndarray[Any, Any]:
+    """Array of zeros that begins with a cache line."""
+    size = count * np.dtype(kind).itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    at = -memory.ctypes.data % LINE
+    return memory[at : at + size].view(kind)
 
 
 GLOBAL = record(
     now="i8", seq="i8", heap_n="i8", free_head="i8", free_n="i8", status="i8", log_n="i8",
-    log_on="i8", events="i8", packet_events="i8", short_of_ring="i8",
+    log_on="i8", events="i8", packet_events="i8", ring_end="i8", ring_need="i8",
 )  # fmt: skip
 
 HEAP = record(t="i8", seq="i8", kind="i8", index="i8")
 
+# What every packet needs fits a cache line; what follows is an ACK's.
 PACKET = record(
-    t="i8", seq="i8", start="i8", n="i8", dsn="i8", sent="i8", order="i8", grant="i8",
-    wire="i8", next="i4", route="i4", owner="i4", kind="i4", ce="i4", marks="i4",
+    t="i8", seq="i8", start="i8", n="i8", sent="i8", wire="i8",
+    next="i4", route="i4", owner="i4", kind="i2", ce="i2",
+    dsn="i8", order="i8", grant="i8", marks="i8",
 )  # fmt: skip
 
 LINK = record(
@@ -102,44 +131,36 @@ SOURCE = record(
 )  # fmt: skip
 
 CONNECTION = record(
-    sub0="i8", sub_n="i8", scheduler="i8", next_sub="i8", start="i8", stop="i8", started="i8",
-    data_nxt="i8", data_end="i8", data_una="i8", data_rcv="i8", window="i8", edge="i8",
-    total="i8", done_t="i8", app_interval="i8", app_chunk="i8", meta_off="i8", meta_mask="i8",
-    inject_off="i8", inject_mask="i8", inject_head="i8", inject_tail="i8", payload="i8",
-    coupled_t="i8", duplicates="i8", alpha="f8",
+    # what every packet needs
+    sub0="i8", sub_n="i8", scheduler="i8", next_sub="i8", data_nxt="i8", data_end="i8",
+    data_una="i8", data_rcv="i8",
+    window="i8", edge="i8", inject_head="i8", inject_tail="i8", done_t="i8", coupled_t="i8",
+    alpha="f8", payload="i8",
+    # the rest
+    start="i8", stop="i8", started="i8", total="i8", app_interval="i8", app_chunk="i8",
+    meta_off="i8", meta_mask="i8", inject_off="i8", inject_mask="i8", duplicates="i8",
+    ring_need="i8",
 )  # fmt: skip
 
+# Eight to a cache line, those that are needed together side by side.
 _SUBFLOW_INTEGERS = """
-    # identity
-    conn cc own forward back wire payload ack_size mss
-    established ring mask mask_max ecn
-    # sequence space (segments)
-    snd_una snd_nxt sacked_out lost_out retrans_out to_retx
-    retx_hint fack redundant_nxt stale
-    # window
-    cwnd cwnd_cnt ssthresh clamp prior_cwnd prior_ssthresh
-    cwnd_limited max_out usage_seq per_ack
-    # state machine
-    ca_state high_seq prr_delivered prr_out undo retrans_stamp
-    # round-trip time and timers (ns); *_at the deadline, *_ev the event in the heap
-    srtt rttvar rto rto_min backoff min_rtt last_rtt
-    rto_at rto_ev tlp tlp_seq tlp_t
-    rack_t rack_seq rack_rtt reordering reo_at reo_ev
-    sent_head sent_tail last_sent
-    # delivery rate (tcp_rate.c)
-    delivered delivered_t first_tx app_limited
-    rs_prior rs_prior_t rs_first_tx rs_last_tx rs_delivered
-    rs_interval rs_app_limited rs_rtt rs_losses
-    # pacing (bytes/s)
-    pacing pace_next pace_at pace_ev pace_burst
-    # receiver
-    rcv_nxt order seen ack_every quick pending pending_t
-    pending_ce ack_delay delack_at delack_ev rx_window read_every
-    # what an agent or a user sets
-    agent_cwnd target_delay random
-    # counts and sums
-    sent retransmitted lost timeouts received rtt_sum
-    rtt_n owd_sum owd_n ce_acked acks
+    # what data that arrives needs
+    ring mask cc conn rcv_nxt order pending pending_t
+    pending_ce quick ack_every read_every delack_at delack_ev ack_size back
+    owd_sum owd_n received rx_window seen acks clamp own
+    # what an ACK needs; rs_* for the rate sample (tcp_rate.c) alone
+    snd_una snd_nxt sacked_out lost_out retrans_out to_retx cwnd delivered
+    cwnd_cnt ssthresh cwnd_limited max_out usage_seq ca_state undo fack
+    srtt rttvar rto rto_min backoff min_rtt last_rtt stale
+    rto_at rto_ev tlp tlp_seq rack_t rack_seq rack_rtt reordering
+    reo_at sent_head sent_tail last_sent sent rtt_sum rtt_n established
+    delivered_t first_tx app_limited pacing wire ecn forward payload
+    rs_prior rs_prior_t rs_first_tx rs_last_tx rs_delivered rs_interval rs_app_limited rs_rtt
+    rs_losses ce_acked lost per_ack rate mss retx_hint high_seq
+    # ends of recovery, timers, pacing, what an agent or a user sets
+    mask_max room redundant_nxt prior_cwnd prior_ssthresh prr_delivered prr_out retrans_stamp
+    pace_next tlp_t reo_ev pace_at pace_ev pace_burst ack_delay agent_cwnd target_delay
+    random retransmitted timeouts
 """
 
 SUBFLOW_FIELDS = {
@@ -150,17 +171,20 @@ SUBFLOW_FIELDS = {
 } | {"pacing_rate": "f8", "agent_k": "f8", "growth": "f8"}
 """Fields of a subflow's record; `pacing_rate` in bytes/s, `agent_k` Nuwa's k."""
 
-# A cache line each: with many flows these are most of what an event touches.
-SEGMENT = record(
-    sent="i8", dsn="i8", seq="i8", delivered="i8", delivered_t="i8", first_tx="i8",
-    bits="i4", app_limited="i4", prev="i4", next="i4",
-)  # fmt: skip
+# Two in a cache line: with many flows these are much of what an event touches.
+SEGMENT = record(sent="i8", dsn="i8", bits="i4", prev="i4", next="i4")
+
+RATE = record(delivered="i8", delivered_t="i8", first_tx="i8", app_limited="i8")
+"""What a segment keeps for the rate sample (tcp_rate.c), where a control takes one."""
+
+ARRIVAL = record(came="i8", nth="i8")
+"""The segment that came to a place, and the one that was the so manieth to come."""
 
 LOG = record(t="i8", sub="i8", variable="i8", value="i8")
 
 State = namedtuple(
     "State",
-    "g heap pkt link route series_t series_v conn sub tx rx rxlog meta inject src rng log hist",
+    "g heap pkt link route series_t series_v conn sub tx rate rx meta inject src rng log hist",
 )
 """All arrays of one simulation."""
 

@@ -79,7 +79,7 @@ def _probe(S: Any, si: int, s: Any) -> None:
     c = S.conn[s.conn]
     s.tlp_t = S.g.now
     data = -1
-    if not ring_full(S.g, si, s):
+    if not ring_full(S, s):
         data = next_data(S, c, s)
     # While a probe is out, arm_rto() sets the plain timer.
     s.tlp_seq = s.snd_nxt if data >= 0 else s.snd_nxt - 1

@@ -21,6 +21,7 @@ from data.netsim.state import FAR, LOSS, RECOVERY
 SUMMARY = "BBR v1: paces at the estimated bottleneck rate, two BDP in flight (tcp_bbr.c)"
 PACING = 2
 OWN_WINDOW = True
+RATE_SAMPLE = True
 FIELDS = {
     "bb_mode": "i8", "bb_next": "i8", "bb_full": "f8", "bb_full_n": "i8", "bb_full_on": "i8",
     "bb_min": "i8", "bb_min_t": "i8", "bb_cycle": "i8", "bb_cycle_t": "i8",

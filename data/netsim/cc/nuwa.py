@@ -19,8 +19,7 @@ import numpy as np
 
 from data.netsim.cc.reno import past_slow_start
 from data.netsim.jit import kernel
-from data.netsim.rings import UNLIMITED
-from data.netsim.state import FAR, LOSS
+from data.netsim.state import FAR, LOSS, UNLIMITED
 
 SUMMARY = "Nuwa: the receiver sets the window from one-way queueing delay (nuwa.txt section IV)"
 FIELDS = {
