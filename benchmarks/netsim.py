@@ -104,17 +104,34 @@ def dumbbell() -> dict[str, dict[str, float]]:
     return result
 
 
-def ns3_cubic() -> dict[str, float] | None:
+def ns3_cubic(*options: str) -> dict[str, float] | None:
     """CPU seconds and goodput of the same CUBIC dumbbell in ns-3, if its program can be had."""
     if not built():
         return None
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run(
-        [str(PROGRAM), "--cc=TcpCubic", "--seed=2"], check=True, capture_output=True, text=True
-    )
+    command = [str(PROGRAM), "--cc=TcpCubic", "--seed=2", *options]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     words = dict(word.split("=") for word in done.stdout.split())
     cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     return {"cpu_s": cpu, "goodput_mbps": float(words["goodput_mbps"])}
+
+
+def cost_of_a_megabit() -> dict[str, dict[str, float]]:
+    """CPU milliseconds per megabit delivered over the dumbbell of `flows`, here and in ns-3."""
+    result: dict[str, dict[str, float]] = {"netsim": {}}
+    for count, seconds in ((2, 200), (200, 10)):
+        network = Network(flows(count), "cubic", seed=1)
+        cpu = timed(network, seconds)
+        megabits = int(network.state.conn["data_rcv"].sum()) * 1448 * 8 / 1e6
+        result["netsim"][str(count)] = 1e3 * cpu / megabits
+        theirs = ns3_cubic(
+            f"--flows={count}", f"--rate={count}", "--access=5", "--delay=20",
+            f"--queue={8 * count}", f"--duration={seconds}", "--warmup=1",
+        )  # fmt: skip
+        if theirs is not None:
+            megabits = theirs["goodput_mbps"] * (seconds - 1)
+            result.setdefault("ns3", {})[str(count)] = 1e3 * theirs["cpu_s"] / megabits
+    return result
 
 
 def with_flows(count: int, idle_events: int = 0, window: int | None = None) -> Network:
@@ -132,7 +149,7 @@ def cost_by_flows() -> dict[str, float]:
     """Nanoseconds per packet event by number of flows, and what of it is the heap's depth.
 
     "2, deep heap" has as many events in the heap as 200 flows have. "small windows" are those
-    with which nothing is lost and rings have 16 segments instead of up to 2048. Each figure is the
+    with which nothing is lost and rings have 16 segments instead of 32 or 64. Each figure is the
     first decile over pieces of time measured in turns, so that what else the machine does falls on
     all.
     """
@@ -190,6 +207,7 @@ def main() -> None:
     """Measure and print: figures, then each aim with what was reached."""
     begin, steal = time.perf_counter(), stolen()
     start, bell, ns3, cost = start_s(), dumbbell(), ns3_cubic(), cost_by_flows()
+    megabit = cost_of_a_megabit()
     threads = speed_up_of_two_threads()
     tcco = scenario.load("tcco-fig9a")[""]
     real_time = 10.0 / timed(Network(tcco, "cubic", seed=1), 10.0, 0.02)
@@ -201,6 +219,10 @@ def main() -> None:
         "dumbbell": bell,
         "ns3_cubic": ns3 or f"skipped: no libns3-dev; {NS3_CUBIC_CPU_S} CPU-s noted before",
         "ns_per_packet_event_by_flows": cost,
+        "ms_per_megabit_by_flows": megabit,
+        "cost of a megabit, 200 flows over 2": {
+            name: costs["200"] / costs["2"] for name, costs in megabit.items()
+        },
         "agent_steps_per_s": steps,
         "pcc_rl_steps_per_s": PCC_RL_STEPS,
         "aims": {
