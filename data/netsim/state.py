@@ -6,6 +6,7 @@ otherwise. Index -1 means "none". No field may bear a name that numpy's records 
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from typing import Any
 
@@ -189,6 +190,11 @@ State = namedtuple(
 """All arrays of one simulation."""
 
 
-def subflow_type(extra: dict[str, str]) -> Any:
-    """Record of a subflow with the fields of the congestion controls at its end."""
-    return record(**SUBFLOW_FIELDS, **extra)
+@functools.cache
+def subflow_type(extra: tuple[tuple[str, str], ...]) -> Any:
+    """Record of a subflow with the fields of the congestion controls at its end.
+
+    One object for all simulations: numba knows an array's type at once by its ``dtype`` itself,
+    but takes ten microseconds in every call to find that another one is equal.
+    """
+    return record(**SUBFLOW_FIELDS, **dict(extra))

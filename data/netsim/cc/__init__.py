@@ -47,12 +47,12 @@ def number(name: str) -> int:
     return list(CONTROLS).index(name)
 
 
-def fields() -> dict[str, str]:
-    """The fields that all controls together add to a subflow's record."""
+def fields() -> tuple[tuple[str, str], ...]:
+    """The fields that all controls together add to a subflow's record, with their types."""
     result: dict[str, str] = {}
     for name in CONTROLS:
         for field, kind in getattr(module(name), "FIELDS", {}).items():
             if field in result:
                 raise ValueError(f"field {field} of control {name} is taken")
             result[field] = kind
-    return result
+    return tuple(result.items())
