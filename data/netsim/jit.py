@@ -44,15 +44,18 @@ def entry(function: F) -> F:
         return function
     _forget_stale_code()
     compiled = numba.njit(cache=True, **_OPTIONS)(function)
+    ready = False
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        if not compiled.signatures:
+        nonlocal ready
+        if not ready:
             # numba's own lock: no other thread, here or in numba, compiles by changed settings.
             with global_compiler_lock:
                 if not compiled.signatures:
                     with _optimised_once(function.__qualname__):
                         compiled.compile(tuple(map(compiled.typeof_pyval, arguments)))
+                ready = True
         return compiled(*arguments)
 
     return cast(F, call)
