@@ -143,7 +143,7 @@ class Network:
                 c["ring_need"] += ring_need(first)
                 s["forward"] = self._route(path.forward, copy)
                 s["back"] = self._route(path.back, copy)
-                fill_subflow(s, flow, name)
+                fill_subflow(s, flow, name, k == 0)
                 s["random"] = int(self._rng.integers(1 << 31))
                 ring += first
                 at += 1

@@ -12,10 +12,16 @@ from data.netsim.scenario import Flow
 
 PLAIN_HEADER_BYTES = 52
 """IPv4, TCP and timestamps."""
+MAX_QUICK_ACKS = 16
+"""TCP_MAX_QUICKACKS of Linux."""
 
 
-def fill_subflow(s: Any, flow: Flow, name: str) -> None:
-    """Set a new subflow's record: its control by name, its flow's settings, nothing sent yet."""
+def fill_subflow(s: Any, flow: Flow, name: str, first: bool) -> None:
+    """Set a new subflow's record: its control by name, its flow's settings, nothing sent yet.
+
+    While the receive window grows at a connection's start the kernel acknowledges each segment
+    (tcp_grow_window); a subflow that joins has only the ACKs of TCP_MAX_QUICKACKS.
+    """
     control = module(name)
     s["cc"] = number(name)
     s["own"] = getattr(control, "OWN_WINDOW", False)
@@ -32,7 +38,8 @@ def fill_subflow(s: Any, flow: Flow, name: str) -> None:
     s["rto"], s["rto_min"] = 1_000_000_000, round(flow.rto_min_ms * 1e6)
     pacing = getattr(control, "PACING", 0)
     s["pacing"] = int(flow.pacing) if flow.pacing is not None and pacing != 2 else pacing
-    s["ack_every"], s["quick"] = flow.ack_every, flow.quick_acks
+    s["ack_every"] = flow.ack_every
+    s["quick"] = flow.quick_acks if first else min(flow.quick_acks, MAX_QUICK_ACKS)
     s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
     s["read_every"] = round(flow.read_every_ms * 1e6)
     s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)

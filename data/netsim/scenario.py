@@ -127,7 +127,7 @@ class Flow(Strict):
     ack_every: int = Field(default=2, ge=1)
     ack_delay_ms: float = Field(default=40.0, gt=0)
     read_every_ms: float = Field(default=0.0, ge=0)
-    quick_acks: int = Field(default=16, ge=0)
+    quick_acks: int = Field(default=62, ge=0)
     rto_min_ms: float = Field(default=200.0, gt=0)
     pacing: bool | None = None
     ecn: bool | None = None

@@ -213,3 +213,31 @@ def test_a_small_shared_buffer_blocks_the_fast_path() -> None:
 
 def test_an_application_limit_is_kept() -> None:
     assert mbps(one("cubic", 20.0, flow={"rate_mbps": 3.0})) == pytest.approx(3.0, rel=0.02)
+
+
+def start_of(controller: str, paths: int, queue_packets: int) -> Network:
+    """The first 0.3 s of the lab's 8 Mbit/s and 40 ms, of which its kernel logs tell."""
+    tree = {
+        "links": {"a": {"rate_mbps": 8.0, "delay_ms": 20.0, "queue_packets": queue_packets},
+                  "back": {"delay_ms": 20.0}},
+        "flows": [{"name": "f", "paths": [{"forward": ["a"], "back": ["back"]}] * paths}],
+    }  # fmt: skip
+    network = Network(Scenario.parse(tree, "test"), controller, seed=1)
+    network.advance(0.3)
+    return network
+
+
+def test_cubic_leaves_slow_start_where_the_kernel_does() -> None:
+    # Of 34 and 35 in the kernel's logs (data/reference/linux, 8m-40ms-two and -half).
+    s = start_of("cubic", 1, 27).state.sub[0]
+    assert 33 <= s["ssthresh"] <= 36
+    assert s["retransmitted"] == 0
+
+
+@pytest.mark.parametrize(("paths", "quick"), [(1, [62]), (2, [62, 16])])
+def test_the_start_is_acknowledged_segment_by_segment(paths: int, quick: list[int]) -> None:
+    late = start_of("reno", paths, 1000).state.sub
+    for s, first in zip(late, quick, strict=True):
+        counted = first + (int(s["received"]) - first) // 2
+        # A round trip of ACKs, of two segments each, is on the way.
+        assert counted - 16 <= s["acks"] <= counted + 2

@@ -141,14 +141,17 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
     if s.cu_epoch >= 0 and now - s.cu_epoch < 1_000_000_000:
         return
     s.cu_min_delay = min(s.cu_min_delay, rtt)
-    if s.hs_found == 0 and s.cwnd < s.ssthresh and s.cwnd >= _LOW_WINDOW:
+    if s.hs_found == 0 and s.cwnd < s.ssthresh:
         _hystart(s, rtt, now)
 
 
 @kernel
 def _hystart(s: Any, rtt: int, now: int) -> None:
+    # Rounds are followed from the first on, so that each begins with a train of ACKs.
     if s.snd_una > s.hs_end:
         _new_round(s, now)
+    if s.cwnd < _LOW_WINDOW:
+        return
     if now - s.hs_last <= _ACK_GAP:
         s.hs_last = now
         threshold = s.cu_min_delay
