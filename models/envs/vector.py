@@ -47,9 +47,7 @@ class ThreadVectorEnv(SyncVectorEnv):
         """Begin an episode everywhere; an int seeds the environments with it and what follows."""
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
         every = seeds or [None] * self.num_envs
-        results = list(
-            self._pool.map(lambda env, one: env.reset(seed=one, options=options), self.envs, every)
-        )
+        results = self._everywhere(lambda i: self.envs[i].reset(seed=every[i], options=options))
         infos: dict[str, Any] = {}
         for i, (observation, info) in enumerate(results):
             self._env_obs[i] = observation
@@ -59,9 +57,8 @@ class ThreadVectorEnv(SyncVectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step everywhere."""
-        results = list(
-            self._pool.map(self._step, range(self.num_envs), iterate(self.action_space, actions))
-        )
+        action = list(iterate(self.action_space, actions))
+        results = self._everywhere(lambda i: self._step(i, action[i]))
         infos: dict[str, Any] = {}
         for i, (observation, reward, terminated, truncated, info) in enumerate(results):
             self._env_obs[i], self._rewards[i] = observation, reward
@@ -75,6 +72,14 @@ class ThreadVectorEnv(SyncVectorEnv):
         """Close the environments and end the threads."""
         super().close_extras(**kwargs)
         self._pool.shutdown()
+
+    def _everywhere(self, work: Callable[[int], Any]) -> list[Any]:
+        """Results for all environments; a thread takes its share in one go."""
+        if self.threads == 1:
+            return [work(i) for i in range(self.num_envs)]
+        shares = np.array_split(np.arange(self.num_envs), self.threads)
+        parts = self._pool.map(lambda share: [work(int(i)) for i in share], shares)
+        return [result for part in parts for result in part]
 
     def _step(self, i: int, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         env: gymnasium.Env[Any, Any] = self.envs[i]

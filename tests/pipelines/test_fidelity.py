@@ -59,6 +59,23 @@ def test_plain_tcp_simulated_again_is_within_a_tenth(reference, cc):
         assert 0.9 < found[key] / reference[name]["figures"][key] < 1.1
 
 
+def _one_by_one(acked):
+    """How many single segments are acknowledged before the first two at once."""
+    segments = np.diff(np.asarray(acked)) // 1424
+    return int((segments[: np.argmax(segments > 1)] == 1).sum()) + 1
+
+
+@pytest.mark.parametrize("name", ["8m-40ms-two-cubic-0000", "20m-100ms-one-cubic-0000"])
+def test_a_start_is_acknowledged_as_the_kernel_does(reference, name):
+    (path,) = REFERENCE.glob(f"*/{name}.klog.zst")
+    (kernel,) = compact.series(compact.expand(path)[0]).values()
+    table, _ = simulated(reference[name])
+    frame = table.to_pandas()
+    ours = frame[frame["variable"] == "ack"]["value"]
+    assert 60 <= _one_by_one(kernel["ack"][1]) <= 63
+    assert 60 <= _one_by_one(ours) <= 63
+
+
 def test_every_record_has_a_scenario_with_its_label(records):
     for record in records[::50]:
         spec = scenario_of(record)
