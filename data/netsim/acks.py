@@ -91,10 +91,10 @@ def _mark_delivered(S: Any, s: Any, n: int) -> int:
     if flags & F_EVER and rtt < s.min_rtt:
         # Likely the original's ACK, not the retransmission's: no basis for RACK.
         return -1
+    s.rack_rtt = rtt
     if X.sent > s.rack_t or (X.sent == s.rack_t and n > s.rack_seq):
         s.rack_t = X.sent
         s.rack_seq = n
-        s.rack_rtt = rtt
     return -1 if flags & F_EVER else int(rtt)
 
 
@@ -209,6 +209,9 @@ def _alert(S: Any, si: int, s: Any, advanced: bool, marks: int, echo: int) -> No
         and echo < s.retrans_stamp
     ):
         # What arrived was sent before the first retransmission (RFC 3522): all a mistake.
+        if state == RECOVERY and una < s.high_seq and s.retrans_out > 0:
+            # While retransmissions are out nothing is undone, nor more taken for lost.
+            return
         undo(S, s, True)
         set_state(S, si, s, OPEN)
     if s.ca_state >= CWR and una >= s.high_seq:

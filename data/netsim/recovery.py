@@ -17,6 +17,7 @@ from data.netsim.state import (
     DISORDER,
     EV_REO,
     EV_RTO,
+    F_EVER,
     F_LOST,
     F_RETRANS,
     F_SACKED,
@@ -159,10 +160,18 @@ def enter_cwr(S: Any, si: int, s: Any) -> None:
 
 
 @kernel
+def _forget_retransmissions(S: Any, s: Any) -> None:
+    """The next retransmission is the first, unless one of before may still arrive."""
+    head = S.tx[s.ring + (s.snd_una & s.mask)]
+    if s.retrans_out == 0 and not head.bits & F_EVER:
+        s.retrans_stamp = -1
+
+
+@kernel
 def enter_recovery(S: Any, si: int, s: Any) -> None:
     """Start fast recovery; in CWR the reduction under way goes on."""
     s.undo = s.snd_una
-    s.retrans_stamp = -1
+    _forget_retransmissions(S, s)
     if s.ca_state < CWR:
         s.prior_ssthresh = s.ssthresh
         start_reduction(S, s)
@@ -241,7 +250,7 @@ def enter_loss(S: Any, si: int, s: Any) -> None:
         s.prior_cwnd = s.cwnd
         s.ssthresh = cc_ssthresh(S.sub, S.conn[s.conn], s, S.g.now)
         s.undo = s.snd_una
-        s.retrans_stamp = -1
+        _forget_retransmissions(S, s)
     now = S.g.now
     i = s.sent_head
     while i >= 0:
