@@ -194,9 +194,9 @@ def stream(
         for number, item in enumerate(items):
             yield number, _attempt(work, shared, item)
         return
+    start(workers)
     import ray
 
-    start(workers)
     remote = ray.remote(num_cpus=1, max_retries=RETRIES)(work)
     reference = ray.put(shared)
     source = enumerate(items)

@@ -2,6 +2,8 @@ import http.server
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -89,3 +91,19 @@ def test_a_cluster_out_of_reach_is_told_at_once(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(UserError, match=words):
             parallel.start(2)
     server.server_close()
+
+
+def test_switches_of_ray_stand_before_it_is_imported():
+    # Else Ray takes a command begun by `uv run` for one to begin anew in each worker.
+    code = """
+import sys
+from models.sbd import parallel
+def start(workers):
+    print("ray" in sys.modules)
+    raise SystemExit
+parallel.start = start
+list(parallel.stream(max, [1], 0, 1))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.stdout.strip() == "False", done.stderr
