@@ -9,8 +9,11 @@ from data.netsim.state import BURST, FAR, FIRST_RING
 
 
 def ring_need(length: int) -> int:
-    """Room that a ring could take in one event, which sends at most ``BURST`` segments."""
-    return 2 * max(length, 2 * BURST)
+    """Room that a ring could take in one event, which sends ``BURST`` segments and a few more.
+
+    From ``BURST`` places on that may be two doublings: six times as many.
+    """
+    return 2 * max(length, 4 * BURST)
 
 
 @kernel
@@ -31,7 +34,7 @@ def longer_ring(S: Any, s: Any) -> None:
     _move(S, s, g.ring_end, mask)
     g.ring_end += mask + 1
     s.room = mask
-    if mask >= 2 * BURST:
+    if mask >= 4 * BURST:
         c.ring_need += mask + 1
         g.ring_need = max(g.ring_need, c.ring_need)
 
