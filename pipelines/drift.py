@@ -123,7 +123,7 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
         where = str(model.directory / references.FILE)
         return references.loads(model.read_json(references.FILE), names, where)
     from models.sbd import table as tables
-    from pipelines.train_fit import sides
+    from models.sbd.holdout import sides
 
     check_schema(path, model)
     whole = tables.windows(tables.read(path))

@@ -17,7 +17,7 @@ from features.spec import schema_hash
 from models.sbd import accumulate, card, own, testset
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, Estimator, probability
-from models.sbd.holdout import held_out
+from models.sbd.holdout import training_rows
 from models.sbd.own import Plan
 from models.sbd.params import Params
 from models.sbd.table import Windows, windows
@@ -86,9 +86,7 @@ def usable(frame: pl.DataFrame, setup: Setup) -> Windows:
 
 def learned(table: Windows, setup: Setup) -> Windows:
     """Rows that models may learn from: none of the fixed test set."""
-    protocol = setup.params.protocol
-    unseen = table.column("dataset") == protocol.unseen
-    return table.take(~unseen & ~held_out(table, protocol.holdout))
+    return table.take(training_rows(table, setup.params.protocol))
 
 
 def fit_pooled(

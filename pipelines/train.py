@@ -116,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
             summary[step] = train_steps.STEPS[step](job)
     finally:
         parallel.stop()
+    summary["dropped"] = job.dropped.described()
     if registers:
         names = list(summary["fit"])
         summary["registered"] = register.from_training(job, names, args.params, args.offline)

@@ -160,6 +160,7 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "family": family,
         "budget": dict(budget.limits),
         "windows": len(found.table),
+        "dropped": job.dropped.described(),
         "connections": int(np.unique(found.table.group).size),
         "tried": found.tried,
         "bpf": found.bpf or "measured",

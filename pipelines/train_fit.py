@@ -16,8 +16,7 @@ from features.spec import schema_hash
 from models.sbd import accumulate, card, plus, reference, testset
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, make, probability
-from models.sbd.holdout import held_out
-from models.sbd.params import Protocol
+from models.sbd.holdout import sides
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows
 from pipelines.tracking import file_hash
@@ -87,19 +86,8 @@ def headline(written: Mapping[str, Any]) -> dict[str, float]:
 
 
 def training_rows(job: Job) -> Windows:
-    """Sites and randomised campaign; Table 6 stays unseen. All rows of a table with neither.
-
-    Connections that promotion compares models on are left out of both.
-    """
+    """Rows that a kept model learns from; see :mod:`models.sbd.holdout`."""
     return sides(job.table, job.params.protocol)[0]
-
-
-def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
-    """Rows that kept models learn from, and rows of the same data sets that they don't."""
-    mask = np.isin(table.column("dataset"), (*protocol.sites, protocol.varied))
-    mask = mask if mask.any() else np.full(len(table), True)
-    held = held_out(table, protocol.holdout)
-    return table.take(mask & ~held), table.take(mask & held)
 
 
 def reference_of(job: Job, recipe: Recipe, estimator: Any) -> bytes:

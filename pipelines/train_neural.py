@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import protocol
+from models.sbd.holdout import check_trainable
 from models.sbd.neural import comparison, outofsample
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params
-from models.sbd.table import Windows, read, windows
+from models.sbd.table import Windows, read
+from models.sbd.usable import Dropped
 from pipelines.output import print_json, progress
+from pipelines.rows import training_table
 from pipelines.train_steps import Job
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class NeuralJob:
     others: Path | None = None
     kept: Path = KEPT
     zoo: Path | None = None
+    dropped: Dropped = field(default_factory=Dropped)
 
     @property
     def plain(self) -> Job:
@@ -60,17 +64,21 @@ class NeuralJob:
 
     @cached_property
     def table(self) -> Windows:
-        """Labelled rows with finite series."""
-        whole = windows(read(self.features))
-        if self.columns[0] not in whole.frame.columns:
+        """Labelled rows with finite series; says what it leaves out.
+
+        Raises
+        ------
+        UserError
+            When it has no series, windows are there twice, or nothing is left to learn from.
+        """
+        if self.columns[0] not in read(self.features).columns:
             raise UserError(
                 f"{self.features}: no series in it: make the table with `cczoo features series "
                 f"--events DIR --out {SERIES}`"
             )
-        usable = whole.take((whole.y >= 0) & whole.finite(self.columns))
-        if np.unique(usable.y).size < 2:
-            raise UserError(f"{self.features}: both SB and NSB windows are needed to train")
-        return usable
+        table, self.dropped = training_table(self.features, self.columns)
+        check_trainable(table, self.sbd.protocol, str(self.features))
+        return table
 
     def rows(self, table: Windows) -> NDArray[np.float32]:
         """Their series, float32 [N, d]."""
@@ -106,6 +114,7 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
             summary[step] = steps[step](job)
     finally:
         parallel.stop()
+    summary["dropped"] = job.dropped.described()
     if args.json:
         print_json(summary)
     else:

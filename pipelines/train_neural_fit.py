@@ -21,11 +21,12 @@ from export.torch_file import convert
 from features.sbd import features_of
 from features.spec import Feature, schema_hash
 from models.sbd import accumulate, card, store, testset
+from models.sbd.holdout import sides
 from models.sbd.neural import outofsample
 from models.sbd.table import Windows
 from pipelines.reporting import neural as figures
 from pipelines.tracking import file_hash
-from pipelines.train_fit import sides, told_figures
+from pipelines.train_fit import told_figures
 from pipelines.train_neural import FAMILY, NeuralJob, read_kept, told
 from pipelines.zoo_entry import CONTENTS, json_file, sample_file
 

@@ -38,7 +38,6 @@ class Protocol(Strict):
 
     splits: int = 10
     test_share: float = 0.1
-    sites: tuple[str, ...] = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
     unseen: str = "table6"
     varied: str = "random"
     family_column: str = "family"

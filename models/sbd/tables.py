@@ -14,6 +14,7 @@ from models.sbd.calibration import apply_isotonic, isotonic, reliability, sigmoi
 from models.sbd.evaluation import confusion, connection_state, coverage, score
 from models.sbd.intervals import by_connection, over_splits
 from models.sbd.params import Params
+from models.sbd.protocol import site_rows
 from models.sbd.table import Windows
 
 PLAIN = Verdicts()
@@ -159,7 +160,7 @@ def rules(
     seconds = (table.frame["end_us"] - table.frame["start_us"]).cast(pl.Float64).to_numpy()
     dataset = table.column("dataset")
     # ALL is Table 5's: the four sites together, as in `within`.
-    sites = np.isin(dataset, params.protocol.sites)
+    sites = site_rows(table, params.protocol)
     sites = sites if sites.any() else np.full(len(table), True)
     rows_out = []
     for rule, raw in shares.items():
