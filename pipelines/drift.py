@@ -30,9 +30,10 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from models.sbd import drift, groups
-    from models.sbd import table as tables
+    from models.sbd.usable import usable
     from pipelines.output import print_json, progress
     from pipelines.params import load as load_settings
+    from pipelines.rows import load_table, tell
     from pipelines.zoo import open_model
 
     if args.model.startswith("rule:"):
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     model = open_model(args.model)
     names = list(model.meta.features)
     check_schema(args.features, model)
-    table = tables.windows(tables.read(args.features))
+    table = load_table(args.features)
     reference = _reference(args.reference, model, params)
     for frame, where in ((table.frame, args.features), (reference.table.frame, "the reference")):
         if by:
@@ -52,19 +53,32 @@ def run(args: argparse.Namespace) -> int:
                 groups.check_columns(frame.columns, by)
             except UserError as error:
                 raise UserError(f"--by, {where}: {error}") from None
-    usable = table.finite(names)
-    new = table.take(usable)
+    mask, dropped = usable(table, names, labelled=False)
+    new = table.take(mask)
     if not len(new):
-        raise UserError(f"{args.features}: none of {len(table)} rows has all features: can't tell")
+        raise UserError(
+            f"{args.features}: can't tell, none of {len(table)} rows can be used: "
+            f"{dropped.reasons()}"
+        )
+    tell(dropped, str(args.features))
     probability = model.predict_proba(new.matrix(names))
     result = {
         "model": model.meta.name,
         "rows": len(table),
-        "rows_unusable": int((~usable).sum()),
+        "rows_unusable": dropped.not_finite,
+        "dropped": dropped.described(),
         "connections": int(np.unique(new.group).size),
         "training_connections": reference.connections,
         **drift.compare(
-            reference, new, probability, names, by, params.drift, params.seed, progress
+            reference,
+            new,
+            probability,
+            names,
+            by,
+            params.drift,
+            params.seed,
+            progress,
+            model.meta.threshold,
         ),
     }
     if args.plot is not None:
@@ -122,18 +136,18 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
             )
         where = str(model.directory / references.FILE)
         return references.loads(model.read_json(references.FILE), names, where)
-    from models.sbd import table as tables
     from models.sbd.holdout import sides
+    from pipelines.rows import load_table
 
     check_schema(path, model)
-    whole = tables.windows(tables.read(path))
+    whole = load_table(path)
     train, left_out = sides(whole.take(whole.finite(names)), params.protocol)
     if not len(train):
         raise UserError(f"{path}: no row that a model learns from: is it the training table?")
     answers = None
     if len(left_out):
         probability = model.predict_proba(left_out.matrix(names))
-        answers = references.answers(left_out, probability, names)
+        answers = references.answers(left_out, probability, names, model.meta.threshold)
     return references.of(train, names, answers, params.drift, params.seed)
 
 
@@ -174,8 +188,6 @@ def _print(result: Mapping[str, Any]) -> None:
             console.print(f"{row['group']}: {', '.join(texts)}")
     if result["absent"]:
         console.print(f"groups of the training set without new logs: {', '.join(result['absent'])}")
-    if result["rows_unusable"]:
-        console.print(f"{result['rows_unusable']} of {result['rows']} rows had no usable features")
     console.print(f"{result['verdict']}: {result['reason']}", style="bold")
 
 

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from features.sbd import features_of
 from features.spec import schema_hash
 from models.sbd import accumulate, card, own, testset
+from models.sbd import usable as rows
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, Estimator, probability
 from models.sbd.holdout import training_rows
 from models.sbd.own import Plan
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
 from models.sbd.table import Windows, windows
+from models.sbd.usable import Dropped, check_unique
 
 Rows = NDArray[np.int64]
 
@@ -78,10 +80,18 @@ class Outcome:
     files: dict[str, bytes]
 
 
-def usable(frame: pl.DataFrame, setup: Setup) -> Windows:
-    """Labelled rows whose features are finite."""
+def usable(frame: pl.DataFrame, setup: Setup) -> tuple[Windows, Dropped]:
+    """Labelled rows whose features are finite, and what is left out.
+
+    Raises
+    ------
+    UserError
+        When windows are there twice.
+    """
     table = windows(frame)
-    return table.take((table.y >= 0) & table.finite(setup.plan.features))
+    check_unique(table, "features table")
+    mask, dropped = rows.usable(table, setup.plan.features, labelled=True)
+    return table.take(mask), dropped
 
 
 def learned(table: Windows, setup: Setup) -> Windows:
@@ -140,7 +150,7 @@ def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> 
 def train_group(pooled: Pooled, group: Group) -> Outcome:
     """Train a group's own model, compare it with the pooled one and say which serves the group."""
     setup, plan = pooled.setup, pooled.setup.plan
-    table = usable(group.frame, setup)
+    table, dropped = usable(group.frame, setup)
     train = learned(table, setup)
     row: dict[str, Any] = {
         "group": group.name,
@@ -148,6 +158,7 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
         "registered": group.registered,
         "connections": int(np.unique(train.group).size),
         "windows": len(train),
+        "dropped": dropped.described(),
         "decision": "pooled",
     }
     short = own.lacking(train, plan.groups)
@@ -256,7 +267,7 @@ def _tested(test: Windows, estimator: Estimator, pooled: Pooled) -> dict[str, An
     if not len(test):
         return None
     x = test.matrix(pooled.setup.plan.features)
-    right = [(probability(m, x) > 0.5) == (test.y == 1) for m in (estimator, pooled.final)]
+    right = [(probability(m, x) > THRESHOLD) == (test.y == 1) for m in (estimator, pooled.final)]
     mine, other = (one.astype(np.float64) for one in right)
     return {
         "connections": int(np.unique(test.group).size),

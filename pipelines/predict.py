@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, unknown_name
+from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ SHOWN = 40
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("what", help="what to predict: sbd")
-    parser.add_argument("--model", required=True, help="name in the zoo, or a directory")
+    parser.add_argument("--model", required=True, help=MODEL)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--events", type=Path, help="directory made by `cczoo ingest`")
     source.add_argument("--features", type=Path, help="table of `cczoo features sbd`")
@@ -50,11 +51,13 @@ def run(args: argparse.Namespace) -> int:
     """Predict, compare with labels where there are any, print."""
     import numpy as np
 
-    from models.sbd import store
     from models.sbd.evaluation import connection_state
     from models.sbd.partition_score import contradictions, grid, partitions
+    from models.sbd.usable import usable
     from pipelines.evaluate_sbd import verdicts_of
     from pipelines.output import print_json
+    from pipelines.rows import tell
+    from pipelines.zoo import open_model
 
     if args.what != "sbd":
         raise unknown_name("prediction", args.what, ["sbd"])
@@ -62,14 +65,18 @@ def run(args: argparse.Namespace) -> int:
         raise unknown_name("kind of verdict", args.verdicts, VERDICTS)
     if args.out is not None and args.out.is_file():
         raise UserError(f"--out {args.out}: is a file: give a directory to make")
-    model = store.load(args.model)
+    model = open_model(args.model)
     table = _table(args)
     columns = [name for name in args.by.split(",") if name]
     for name in columns:
         if name not in table.frame.columns:
             raise unknown_name("column", name, table.frame.columns)
-    usable = table.finite(model.meta.features)
-    kept = table.take(usable)
+    mask, dropped = usable(table, model.meta.features, labelled=False)
+    where = str(args.features or args.events)
+    if not mask.any():
+        raise UserError(f"{where}: none of {len(table)} rows can be used: {dropped.reasons()}")
+    tell(dropped, where)
+    kept = table.take(mask)
     probability = model.predict_proba(kept.matrix(model.meta.features))
     settings = verdicts_of(model.meta.calibration, model.meta.accumulation)
     said = {
@@ -83,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
         "model": args.model,
         "verdicts": args.verdicts,
         "rows": len(table),
-        "rows_unusable": int((~usable).sum()),
+        "rows_unusable": dropped.not_finite,
+        "dropped": dropped.described(),
         "windows": len(arranged.connection),
         "connections": len(arranged.names),
         "subflows": _count(len(names) for names in arranged.names),
@@ -117,9 +125,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _table(args: argparse.Namespace) -> Windows:
     from models.sbd import table
+    from pipelines.rows import load_table
 
     if args.features is not None:
-        whole = table.windows(table.read(args.features))
+        whole = load_table(args.features)
     else:
         import os
 

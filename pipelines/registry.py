@@ -257,7 +257,13 @@ def _registered(name: str) -> Any:
         if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
             raise
         known = [model.name for model in client.search_registered_models(max_results=1000)]
-        raise unknown_name("registered model", name, known) from None
+        where = tracking.shown_uri()
+        if not known:
+            raise UserError(
+                f"registry:{name}: {where} has no model yet: train one, or correct "
+                "MLFLOW_TRACKING_URI"
+            ) from None
+        raise UserError(f"{unknown_name('registered model', name, known)} (in {where})") from None
 
 
 def fetch(version: Any) -> Path:

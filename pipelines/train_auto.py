@@ -19,6 +19,7 @@ from models.sbd import automl, card
 from models.sbd.automl.task import Floats, Task
 from models.sbd.holdout import sides, unseen_rows
 from models.sbd.intervals import by_connection
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 from pipelines import train_auto_entries
 from pipelines.output import print_json, progress
@@ -180,7 +181,7 @@ def tests_of(job: Job) -> dict[str, Windows]:
 
 def score(table: Windows, probability: Floats, job: Job) -> dict[str, Any]:
     """Accuracy per window with its interval over connections."""
-    right = (probability > 0.5) == (table.y == 1)
+    right = (probability > THRESHOLD) == (table.y == 1)
     found = by_connection(right, table.group, job.params.confidence, job.params.bootstrap)
     return {**found, "windows": len(table), "connections": int(np.unique(table.group).size)}
 

@@ -23,6 +23,7 @@ from features.spec import Feature, schema_hash
 from models.sbd import accumulate, card, store, testset
 from models.sbd.holdout import sides
 from models.sbd.neural import outofsample
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 from pipelines.reporting import neural as figures
 from pipelines.tracking import file_hash
@@ -123,7 +124,9 @@ def _measured(
         "float_error": error,
         "int8_bytes": len(small),
         "int8_error": float(np.abs(answers - meant).max()),
-        "int8_disagreement_share": float((decided(answers, 0.5) != decided(meant, 0.5)).mean()),
+        "int8_disagreement_share": float(
+            (decided(answers, THRESHOLD) != decided(meant, THRESHOLD)).mean()
+        ),
     }
 
 
@@ -151,7 +154,7 @@ def _write(
             predict(content, job.rows(train), outofsample.NAME),
             CONTENTS,
         ),
-        testset.FILE: testset.dump(test, columns, {"model.onnx": decided(answers, 0.5)}),
+        testset.FILE: testset.dump(test, columns, {"model.onnx": decided(answers, THRESHOLD)}),
     }
     files["card.md"] = card.render(
         name=outofsample.NAME,

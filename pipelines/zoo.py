@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from pipelines.output import print_json
+from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,11 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar=names)
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
-    show.add_argument("model", help="name in the zoo or a model's directory")
+    show.add_argument("model", help=MODEL)
     verify = actions.add_parser(
         "verify", parents=[shared], help="check hashes, stored answers and the stored evaluation"
     )
-    verify.add_argument("model", nargs="?", help="one model; all by default")
+    verify.add_argument("model", nargs="?", help=f"{MODEL}; all by default")
     prove = actions.add_parser(
         "prove", parents=[shared], help="export to every target that fits and verify each"
     )
@@ -73,8 +74,16 @@ def run(args: argparse.Namespace) -> int:
     return actions[args.action](args)
 
 
-def open_model(name: str) -> ZooModel:
+def open_model(name: str, zoo: Path | None = None) -> ZooModel:
     """A model by zoo name, directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
+
+    What every command takes for a model.
+
+    Parameters
+    ----------
+    name : str
+    zoo : Path, optional
+        Another zoo than the repository's.
 
     Raises
     ------
@@ -84,7 +93,7 @@ def open_model(name: str) -> ZooModel:
     from models.sbd.store import load
 
     if not name.startswith("registry:"):
-        return load(name)
+        return load(name, zoo)
     from pipelines.registry import fetch_entry
 
     return load(Path(fetch_entry(name)))
@@ -199,10 +208,11 @@ def write_entry(
     from features.spec import schema_hash
     from models.sbd import reference as references
     from models.sbd import store, testset
+    from models.sbd.params import THRESHOLD
     from pipelines.zoo_entry import answered, final_name, json_file, loss, sample_file
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
-    threshold = float(meta.get("threshold", 0.5))
+    threshold = float(meta.get("threshold", THRESHOLD))
     values = np.asarray(vectors, dtype=np.float64)
     finite = np.isfinite(values).all(axis=1)
     if not finite.any():
@@ -284,9 +294,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from models.sbd import store
-
-    model = store.load(args.model, args.zoo)
+    model = open_model(args.model, args.zoo)
     if args.json:
         print_json(
             {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}

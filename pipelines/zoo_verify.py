@@ -18,12 +18,13 @@ CERTIFICATE = "certificate.json"
 def run(args: argparse.Namespace) -> int:
     """``cczoo zoo verify``: 1 when an entry fails."""
     from models.sbd import store
+    from pipelines.zoo import open_model
 
     reports = []
     for name in [args.model] if args.model else store.names(args.zoo):
         report: dict[str, Any] = {"name": name, "ok": False}
         try:
-            report |= verify_entry(store.load(name, args.zoo))
+            report |= verify_entry(open_model(name, args.zoo))
         except UserError as error:
             if args.model:
                 raise

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from data.strict import Strict
 
+THRESHOLD = 0.5
+"""P(SB) above which a model answers SB, unless its ``meta.json`` says otherwise."""
 DEPTHS = tuple(range(1, 16))
 """Table 4: depths 1 to 15 of trees and forests."""
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -27,6 +27,7 @@ import models
 from data.errors import UserError, unknown_name
 from data.strict import Strict
 from features.spec import Feature, schema_hash
+from models.sbd.params import THRESHOLD
 
 ZOO = Path(models.__file__).parent / "zoo"
 """Where the repository keeps its models."""
@@ -92,7 +93,7 @@ class Meta(Strict):
     git_commit: str = ""
     created_by: str = ""
     labels: tuple[str, str] = ("NSB", "SB")
-    threshold: float = 0.5
+    threshold: float = Field(THRESHOLD, ge=0, le=1)
     calibration: dict[str, Any] = Field(default_factory=dict)
     accumulation: dict[str, Any] = Field(default_factory=dict)
     scaling: dict[str, Any] = Field(default_factory=dict)

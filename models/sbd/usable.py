@@ -31,12 +31,15 @@ class Dropped:
         Of the others, those with a missing or infinite feature.
     columns : dict
         Feature -> rows of ``not_finite`` in which it isn't a finite number.
+    unanswered : int
+        Of the others, those that a rule-based scheme says nothing about.
     """
 
     rows: int = 0
     unlabelled: int = 0
     not_finite: int = 0
     columns: dict[str, int] = field(default_factory=dict)
+    unanswered: int = 0
 
     def described(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -58,11 +61,13 @@ class Dropped:
             named = ", ".join(f"{name} {count}" for name, count in worst[:SHOWN])
             more = f" and {len(worst) - SHOWN} more columns" if len(worst) > SHOWN else ""
             parts.append(f"{self.not_finite} have features that aren't finite ({named}{more})")
+        if self.unanswered:
+            parts.append(f"for {self.unanswered} the rule finds no answer in the events")
         return ", ".join(parts)
 
     def line(self, where: str) -> str:
         """One line for people; empty where nothing was left out."""
-        count = self.unlabelled + self.not_finite
+        count = self.unlabelled + self.not_finite + self.unanswered
         return f"{where}: {count} of {self.rows} rows left out: {self.reasons()}" if count else ""
 
 
@@ -95,6 +100,13 @@ def usable(
         int((wanted & ~mask).sum()),
         {name: int(n) for name, n in zip(names, counts, strict=True) if n},
     )
+
+
+def without_answer(table: Windows, probability: NDArray[np.float64], labelled: bool) -> Dropped:
+    """Rows that a rule-based scheme leaves out: those whose ``probability`` (N,) is NaN."""
+    wanted = table.y >= 0 if labelled else np.full(len(table), True)
+    silent = int((wanted & np.isnan(probability)).sum())
+    return Dropped(len(table), int((~wanted).sum()), unanswered=silent)
 
 
 def check_unique(table: Windows, where: str) -> None:

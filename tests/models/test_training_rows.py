@@ -74,7 +74,7 @@ def learned_by(table, params):
             reference = drift._reference(path, model, whole)
         found = {
             "kept models, budget and automl": train_fit.training_rows(job),
-            "groups": groups_task.learned(groups_task.usable(table, setup), setup),
+            "groups": groups_task.learned(groups_task.usable(table, setup)[0], setup),
             "drift": reference.table,
         }
         return job, {name: keys(rows) for name, rows in found.items()}
@@ -151,5 +151,7 @@ def test_a_site_of_the_paper_and_a_data_set_of_ones_own(tmp_path):
 def test_a_table_of_test_rows_alone_is_refused(tmp_path):
     table = synthetic.features(2, per_site=0, per_family=0)
     table.write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(UserError, match="t.parquet: all 90 labelled rows are of the fixed test set"):
+    with pytest.raises(
+        UserError, match=r"t\.parquet: all 90 labelled rows are of the fixed test set"
+    ):
         _ = Job(tmp_path / "t.parquet", tmp_path, Params()).table

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from models.sbd.holdout import unseen_rows
 from models.sbd.neural.params import VARIANTS, Neural
 from models.sbd.parallel import Progress, silent, spread
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
 from models.sbd.protocol import Split
 from models.sbd.table import Windows
 
@@ -104,7 +104,9 @@ def chosen(table: Windows, answers: pl.DataFrame) -> dict[str, Any]:
     dict
         ``chosen`` and ``variants``: per variant ``merit`` and accuracy per split.
     """
-    right = (answers["probability"].to_numpy() > 0.5) == (table.y[answers["row"].to_numpy()] == 1)
+    right = (answers["probability"].to_numpy() > THRESHOLD) == (
+        table.y[answers["row"].to_numpy()] == 1
+    )
     per = (
         answers.with_columns(pl.Series("right", right))
         .group_by("variant", "split", maintain_order=True)
