@@ -106,6 +106,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> tuple[Any, Verdicts, l
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
         return np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares)), Verdicts(), known
     from models.sbd import store
+    from pipelines.computed_with import check
 
     model = store.load(args.model)
     missing = [name for name in model.meta.features if name not in table.frame.columns]
@@ -114,6 +115,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> tuple[Any, Verdicts, l
             f"{args.features}: no column {missing[0]!r}, which {args.model} needs: make the table "
             "with this version's `cczoo features sbd`"
         )
+    check(args.features, model)
     matrix = table.matrix(model.meta.features)
     usable = np.isfinite(matrix).all(axis=1)
     probability = np.full(len(table), np.nan)

@@ -21,6 +21,7 @@ from models.sbd.holdout import held_out
 from models.sbd.own import Plan
 from models.sbd.params import Params
 from models.sbd.table import Windows, windows
+from pipelines.computed_with import described
 
 Rows = NDArray[np.int64]
 
@@ -41,6 +42,8 @@ class Setup:
     params : Params
     data_hash, command : str
         For the entries.
+    settings : mapping
+        What the features were computed with.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Setup:
     params: Params
     data_hash: str
     command: str
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -206,9 +210,10 @@ def entry(
     plan = setup.plan
     specs = {feature.name: feature for feature in features_of(setup.family)}
     features = [specs[name] for name in plan.features]
-    text = _card(setup, told, verdicts, row, schema_hash(features))
+    text = _card(setup, told, verdicts, row, schema_hash(features, setup.settings))
     meta = {
         "family": setup.family,
+        "feature_settings": dict(setup.settings),
         "data_hash": setup.data_hash,
         "created_by": setup.command,
         "calibration": {"kind": "platt", "slope": verdicts.slope, "offset": verdicts.offset},
@@ -238,6 +243,7 @@ def _card(setup: Setup, told: Told, verdicts: Verdicts, row: Mapping[str, Any], 
         "Kind": CLASSIFIERS[plan.classifier].label + settings,
         f"Features ({len(plan.features)})": ", ".join(plan.features),
         "Trained on": f"{row['windows']} windows of {row['connections']} connections",
+        "Computed with": described(setup.settings),
         "Feature schema": f"`{schema}`",
         "Training table": f"`{setup.data_hash}`",
         "Made by": f"`{setup.command}`",

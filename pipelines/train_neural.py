@@ -72,6 +72,11 @@ class NeuralJob:
             raise UserError(f"{self.features}: both SB and NSB windows are needed to train")
         return usable
 
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the series were computed with."""
+        return self.plain.settings
+
     def rows(self, table: Windows) -> NDArray[np.float32]:
         """Their series, float32 [N, d]."""
         return table.matrix(self.columns).astype(np.float32)

@@ -18,6 +18,7 @@ from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, t
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows, read, windows
+from pipelines.computed_with import settings_of
 from pipelines.output import progress, write_file, write_text
 from pipelines.params import load as load_settings
 
@@ -49,6 +50,11 @@ class Job:
                 f"rows {len(usable)} are labelled and finite"
             )
         return usable
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the table's features were computed with: a part of every model trained on it."""
+        return settings_of(self.features).model_dump()
 
     def sites(self) -> Windows:
         """The rows of the four sites; all rows where a table has none of them."""
