@@ -23,7 +23,7 @@ from export.targets import emit, stated
 from features.spec import Feature, schema_hash
 
 FORMAT = "cczoo-bundle"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 FORM = "model.json"
 STORED_VECTORS = 64
@@ -60,6 +60,11 @@ class Bundle:
     def identifier(self) -> str:
         """Prefix of the names in generated code."""
         return str(self.manifest["identifier"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the features are computed with."""
+        return dict(self.manifest["feature_settings"])
 
     @property
     def threshold(self) -> float:
@@ -115,6 +120,7 @@ def bundle_files(
         "threshold": source.threshold,
         "cut": None if source.form is None else source.form.cut,
         "features": _features(source.features),
+        "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
         "model_hash": source.model_hash,
         "source_model_hash": source.source_model_hash or source.model_hash,
@@ -172,8 +178,8 @@ def read_bundle(directory: Path) -> Bundle:
         form = loads((directory / FORM).read_bytes(), FORM)
         if model_hash(form) != manifest["model_hash"] or form.features != features:
             raise Broken(f"{FORM}: not the model that the manifest describes")
-    if schema_hash(features) != manifest["schema_hash"]:
-        raise Broken(f"{MANIFEST}: schema_hash isn't that of its features")
+    if schema_hash(features, manifest["feature_settings"]) != manifest["schema_hash"]:
+        raise Broken(f"{MANIFEST}: schema_hash isn't that of its features and settings")
     rows = manifest["vectors"]
     d = len(features)
     return Bundle(

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from data.strict import Strict
-from features.params import SbdParams
 
 
 class Options(Strict):
@@ -32,9 +31,6 @@ class Options(Strict):
         None, description="onnx: dynamic, or exactly so many rows (as the model has it)"
     )
     int8: bool = Field(False, description="onnx: 8-bit weights, with the loss measured")
-    sbd: SbdParams = Field(
-        SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
-    )
     subflows: int = Field(
         2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
     )

@@ -96,19 +96,12 @@ def check_schema(path: Path, model: ZooModel) -> None:
     Raises
     ------
     UserError
-        Where features were redefined since the model was trained or since the table was made, or
-        the table lacks some.
+        Where features were redefined since the model was trained or since the table was made, were
+        computed with other settings, or the table lacks some.
     """
-    import polars as pl
-
-    from features.sbd import features_of
-    from features.spec import schema_hash
     from models.sbd.table import read
+    from pipelines.computed_with import check
 
-    family = features_of(model.meta.family)
-    specs = {feature.name: feature for feature in family}
-    if all(name in specs for name in model.meta.features):
-        model.check_schema([specs[name] for name in model.meta.features])
     columns = set(read(path).columns)
     missing = [name for name in model.meta.features if name not in columns]
     if missing:
@@ -116,12 +109,7 @@ def check_schema(path: Path, model: ZooModel) -> None:
             f"{path}: no column {missing[0]!r}, which {model.meta.name} needs: make the table "
             "with this version's `cczoo features sbd`"
         )
-    written = pl.read_parquet_metadata(path).get(f"cczoo.{model.meta.family}")
-    if written is not None and written != schema_hash(family):
-        raise UserError(
-            f"{path}: made with other definitions of the features (schema hash of "
-            f"{model.meta.family} differs): make it again with `cczoo features sbd`"
-        )
+    check(path, model)
 
 
 def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:

@@ -155,6 +155,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
         return _Told(odds, Verdicts(), THRESHOLD, known, [])
+    from pipelines.computed_with import check
     from pipelines.zoo import open_model
 
     model = open_model(args.model)
@@ -164,6 +165,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
             f"{args.features}: no column {missing[0]!r}, which {args.model} needs: make the table "
             "with this version's `cczoo features sbd`"
         )
+    check(args.features, model)
     matrix = table.matrix(model.meta.features)
     usable = np.isfinite(matrix).all(axis=1)
     probability = np.full(len(table), np.nan)

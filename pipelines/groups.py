@@ -138,6 +138,7 @@ def _train(
         params=job.params,
         data_hash=groups_rows.table_hash(job.features),
         command=shlex.join(["cczoo", *sys.argv[1:]]),
+        settings=job.settings,
     )
     setup, sample = _with_features(setup, _candidates(args.family, classifier), gathered, job)
     key = _key(setup, columns, added)

@@ -23,6 +23,7 @@ from models.sbd.own import Plan
 from models.sbd.params import THRESHOLD, Params
 from models.sbd.table import Windows, windows
 from models.sbd.usable import Dropped, check_unique
+from pipelines.computed_with import described
 
 Rows = NDArray[np.int64]
 
@@ -43,6 +44,8 @@ class Setup:
     params : Params
     data_hash, command : str
         For the entries.
+    settings : mapping
+        What the features were computed with.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Setup:
     params: Params
     data_hash: str
     command: str
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -215,9 +219,10 @@ def entry(
     plan = setup.plan
     specs = {feature.name: feature for feature in features_of(setup.family)}
     features = [specs[name] for name in plan.features]
-    text = _card(setup, told, verdicts, row, schema_hash(features))
+    text = _card(setup, told, verdicts, row, schema_hash(features, setup.settings))
     meta = {
         "family": setup.family,
+        "feature_settings": dict(setup.settings),
         "data_hash": setup.data_hash,
         "created_by": setup.command,
         "calibration": {"kind": "platt", "slope": verdicts.slope, "offset": verdicts.offset},
@@ -247,6 +252,7 @@ def _card(setup: Setup, told: Told, verdicts: Verdicts, row: Mapping[str, Any], 
         "Kind": CLASSIFIERS[plan.classifier].label + settings,
         f"Features ({len(plan.features)})": ", ".join(plan.features),
         "Trained on": f"{row['windows']} windows of {row['connections']} connections",
+        "Computed with": described(setup.settings),
         "Feature schema": f"`{schema}`",
         "Training table": f"`{setup.data_hash}`",
         "Made by": f"`{setup.command}`",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from models.sbd.accumulate import Verdicts
     from models.sbd.partition_score import Grid
+    from models.sbd.store import ZooModel
     from models.sbd.table import Windows
 
 EXAMPLE = """examples:
@@ -35,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--events", type=Path, help="directory made by `cczoo ingest`")
     source.add_argument("--features", type=Path, help="table of `cczoo features sbd`")
-    parser.add_argument("--params", type=Path, help="YAML file with settings, for --events")
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
     parser.add_argument(
         "--verdicts",
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.is_file():
         raise UserError(f"--out {args.out}: is a file: give a directory to make")
     model = open_model(args.model)
-    table = _table(args)
+    table = _table(args, model)
     columns = [name for name in args.by.split(",") if name]
     for name in columns:
         if name not in table.frame.columns:
@@ -123,20 +123,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _table(args: argparse.Namespace) -> Windows:
+def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
+    """Windows of the features given, or computed with the model's own settings."""
     from models.sbd import table
     from pipelines.rows import load_table
 
     if args.features is not None:
+        from pipelines.computed_with import check
+
         whole = load_table(args.features)
+        check(args.features, model)
     else:
         import os
 
+        from features.params import SbdParams
         from pipelines.featurize import featurize
-        from pipelines.params import load
 
         jobs = args.jobs or len(os.sched_getaffinity(0))
-        whole = table.windows(featurize(args.events, load(args.params).features.sbd, jobs)[0])
+        settings = SbdParams.parse(model.meta.feature_settings, f"{args.model}: feature_settings")
+        whole = table.windows(featurize(args.events, settings, jobs)[0])
     if not len(whole):
         raise UserError(f"{args.features or args.events}: no connection gave a window")
     return whole

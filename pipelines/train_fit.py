@@ -122,6 +122,7 @@ def _write(
     data_hash = file_hash(job.features)
     meta = {
         "family": family,
+        "feature_settings": job.settings,
         "data_hash": data_hash,
         "created_by": command,
         "calibration": {
@@ -147,7 +148,8 @@ def _write(
             "connections": int(np.unique(train.group).size),
             "datasets": sorted(set(train.column("dataset")) - {""}),
         },
-        schema_hash=schema_hash(features),
+        schema_hash=schema_hash(features, job.settings),
+        windows=job.settings,
         data_hash=data_hash,
         command=command,
         verdicts=verdicts,

@@ -80,6 +80,11 @@ class NeuralJob:
         check_trainable(table, self.sbd.protocol, str(self.features))
         return table
 
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the series were computed with."""
+        return self.plain.settings
+
     def rows(self, table: Windows) -> NDArray[np.float32]:
         """Their series, float32 [N, d]."""
         return table.matrix(self.columns).astype(np.float32)

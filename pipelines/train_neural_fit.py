@@ -76,7 +76,7 @@ def fit(job: NeuralJob) -> dict[str, Any]:
         rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=tell
     )
     specs = features_of(FAMILY)
-    content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"))
+    content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"), job.settings)
     onnx = _measured(content, found, rows, specs)
     curve = [asdict(epoch) for epoch in found.curve]
     job.plain.write("curve.json", curve)
@@ -168,7 +168,8 @@ def _write(
             "connections": int(np.unique(train.group).size),
             "datasets": sorted(set(train.column("dataset")) - {""}),
         },
-        schema_hash=schema_hash(specs),
+        schema_hash=schema_hash(specs, job.settings),
+        windows=job.settings,
         data_hash=data_hash,
         command=command,
         verdicts=verdicts,
@@ -184,7 +185,8 @@ def _write(
         "family": FAMILY,
         "features": columns,
         "feature_specs": [dataclasses.asdict(feature) for feature in specs],
-        "schema_hash": schema_hash(specs),
+        "feature_settings": job.settings,
+        "schema_hash": schema_hash(specs, job.settings),
         "data_hash": data_hash,
         "created_by": command,
         "labels": ("NSB", "SB"),

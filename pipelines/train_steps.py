@@ -20,6 +20,7 @@ from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows
 from models.sbd.usable import Dropped
+from pipelines.computed_with import settings_of
 from pipelines.output import progress, write_file, write_text
 from pipelines.params import load as load_settings
 from pipelines.rows import training_table
@@ -54,6 +55,11 @@ class Job:
         table, self.dropped = training_table(self.features, both)
         check_trainable(table, self.params.protocol, str(self.features))
         return table
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the table's features were computed with: a part of every model trained on it."""
+        return settings_of(self.features).model_dump()
 
     def sites(self) -> Windows:
         """The rows of the sites; all but the unseen cases where these lack a class."""

@@ -131,6 +131,7 @@ def source_of(model: ZooModel) -> Source:
         values=np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features)),
         probability=np.array(vectors["probability"], dtype=np.float64),
         scaling=meta.scaling,
+        feature_settings=meta.feature_settings,
     )
 
 
@@ -171,7 +172,8 @@ def write_entry(
     meta : mapping
         Fields of :class:`models.sbd.store.Meta` that only training knows: ``family`` at least;
         ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
-        ``calibration``, ``accumulation``, ``labels``.
+        ``calibration``, ``accumulation``, ``labels``; ``feature_settings`` where the vectors
+        weren't computed with the defaults.
     vectors : float array [n, d]
         Observations, best the whole training table: the loss to integers is measured on all of
         them, and an even sample of them is kept with the estimator's answers.
@@ -205,6 +207,7 @@ def write_entry(
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
     from export.onnx_run import predict
+    from features.sbd import settings_for
     from features.spec import schema_hash
     from models.sbd import reference as references
     from models.sbd import store, testset
@@ -220,7 +223,8 @@ def write_entry(
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
     probability = answered(estimator, values)
-    onnx = convert(estimator, features, name, (pair[0], pair[1]))
+    settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
+    onnx = convert(estimator, features, name, (pair[0], pair[1]), settings)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
     if not float_error <= WORST_FLOAT_ERROR:
@@ -239,7 +243,8 @@ def write_entry(
         "kind": final_name(estimator),
         "features": [f.name for f in features],
         "feature_specs": [asdict(f) for f in features],
-        "schema_hash": schema_hash(features),
+        "feature_settings": settings,
+        "schema_hash": schema_hash(features, settings),
         "labels": pair,
     }
     try:

@@ -31,6 +31,7 @@ def write(name: str, zoo: Path) -> Path:
         "family": source.family,
         "features": [feature.name for feature in source.features],
         "feature_specs": [asdict(feature) for feature in source.features],
+        "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
         "created_by": f"cczoo zoo add {name}",
         "labels": source.labels,

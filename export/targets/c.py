@@ -62,7 +62,7 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
     layout = layout_of(source.kind, options)
     return {
         **({"layout": layout} if layout else {}),
-        **({} if beside is None else {"companion": beside.settings(options)}),
+        **({} if beside is None else {"companion": beside.settings(source, options)}),
     }
 
 

@@ -89,7 +89,7 @@ def _policy(source: Source) -> Decide:
     """The policy's classes: of its integer form where it has one, else of the float model."""
     form = source.form
     stateful = (
-        described(source.onnx, source.schema_hash, source.name)["states"]
+        described(source.onnx, source.features, source.feature_settings, source.name)["states"]
         if form is None
         else form.kind in STATEFUL
     )

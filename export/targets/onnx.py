@@ -35,7 +35,8 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
     """For the manifest: opset, batch, number of states, and what int8 cost."""
     ((name, content),) = files.items()
-    said = described(content, source.schema_hash, name) | {"batch": batch_of(content, name)}
+    said = described(content, source.features, source.feature_settings, name)
+    said["batch"] = batch_of(content, name)
     return said | ({"int8": int8_loss(content, source)} if options.int8 else {})
 
 
@@ -50,7 +51,7 @@ def check(
     (path,) = bundle.files("onnx")
     content = path.read_bytes()
     said = bundle.manifest["targets"]["onnx"]
-    found = described(content, bundle.manifest["schema_hash"], path.name)
+    found = described(content, bundle.features, bundle.settings, path.name)
     answers = predict(content, bundle.values, path.name)
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)

@@ -26,6 +26,7 @@ from pydantic import Field
 import models
 from data.errors import UserError, unknown_name
 from data.strict import Strict
+from features.sbd import settings_for
 from features.spec import Feature, schema_hash
 from models.sbd.params import THRESHOLD
 
@@ -60,8 +61,11 @@ class Meta(Strict):
         Names in the order of the model's columns.
     feature_specs : tuple of FeatureSpec
         Their units, scales and ranges as they were when the model was trained.
+    feature_settings : mapping
+        What they were computed with when the model was trained: every setting of their family
+        (:func:`features.sbd.settings_for`).
     schema_hash : str
-        ``features.spec.schema_hash`` of them.
+        ``features.spec.schema_hash`` of both.
     data_hash, git_commit, created_by : str
         Training table, commit and command that made the model.
     labels : tuple of str
@@ -88,6 +92,7 @@ class Meta(Strict):
     family: str
     features: tuple[str, ...]
     feature_specs: tuple[FeatureSpec, ...]
+    feature_settings: dict[str, Any] = Field(default_factory=dict)
     schema_hash: str
     data_hash: str = ""
     git_commit: str = ""
@@ -130,7 +135,7 @@ class ZooModel:
         UserError
             Where order, names, units, scales or ranges differ.
         """
-        if schema_hash(features) != self.meta.schema_hash:
+        if schema_hash(features, self.meta.feature_settings) != self.meta.schema_hash:
             raise UserError(
                 f"model {self.meta.name!r}: the features' definitions have changed since it was "
                 "trained (schema hash differs): train it again"
@@ -237,8 +242,8 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
             raise UserError(f"{path}: missing: restore it (git checkout) or train again")
         if sha256(path.read_bytes()) != expected:
             raise UserError(f"{path}: altered since the model was saved: restore it or train again")
-    model = ZooModel(directory, meta)
-    if schema_hash(model.features) != meta.schema_hash:
+    model = ZooModel(directory, _with_settings(meta, f"{directory}/meta.json"))
+    if schema_hash(model.features, model.meta.feature_settings) != model.meta.schema_hash:
         raise UserError(f"{directory}/meta.json: schema_hash isn't that of its features")
     if tuple(spec.name for spec in meta.feature_specs) != meta.features:
         raise UserError(f"{directory}/meta.json: features and feature_specs differ")
@@ -268,7 +273,8 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
         When ``meta`` has wrong or missing keys.
     """
     hashes = {name: sha256(content) for name, content in sorted(files.items())}
-    checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
+    fields = {"feature_settings": {}, **meta, "files": hashes}
+    checked = Meta.parse(fields, f"{directory}/meta.json")
     checked = checked.model_copy(update={"seal": _seal(checked)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
@@ -296,8 +302,24 @@ def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _seal(meta: Meta) -> str:
-    tree = meta.model_dump(mode="json", exclude={"seal"})
+    # An entry of the time before settings were kept was sealed without the field.
+    unknown = {"feature_settings"} - meta.model_fields_set
+    tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
     return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _with_settings(meta: Meta, where: str) -> Meta:
+    """All settings of its features, also of an entry that was written before they were kept.
+
+    Of such an entry they are taken to be the defaults, and its hash was of descriptions too: it
+    gets the one that it would have now.
+    """
+    settings = settings_for(meta.family, meta.feature_settings, f"{where}: feature_settings")
+    if "feature_settings" in meta.model_fields_set:
+        return meta.model_copy(update={"feature_settings": settings})
+    features = [Feature(**spec.model_dump()) for spec in meta.feature_specs]
+    known = {"feature_settings": settings, "schema_hash": schema_hash(features, settings)}
+    return meta.model_copy(update=known)
 
 
 def _is_entry(directory: Path) -> bool:

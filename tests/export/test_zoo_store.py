@@ -163,6 +163,7 @@ def test_the_repositorys_own_entries_hold(capsys):
     assert main(["zoo", "verify"]) == 0, capsys.readouterr()
     for name in store.names():
         model = store.load(name)
-        assert schema_hash(model.features) == model.meta.schema_hash
+        settings = model.meta.feature_settings
+        assert schema_hash(model.features, settings) == model.meta.schema_hash
         if "model.json" in model.meta.files:
             assert loads(model.read("model.json"), name).features == model.features
