@@ -14,7 +14,7 @@ JOBS ?= 12
 SECONDS ?= 600
 SEEDS ?= 10
 
-.PHONY: help automl setup repro test lint fuzz bench ui lab-data clean fidelity papers
+.PHONY: help automl setup tools repro test lint fuzz bench ui lab-data clean fidelity papers
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ help: ## this list
 	@mkdir -p .make && touch $@
 
 setup: .make/setup ## make .venv with everything that uv.lock pins
+
+tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (root, Debian; else says what to run)
+	@$(PYTHON) -m data.lab.tools
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
 	@$(RUN) python -m pipelines.register --check

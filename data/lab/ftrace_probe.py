@@ -24,13 +24,16 @@ LOOK_EVERY_S = 0.02
 
 
 def root() -> Path | None:
-    """Where tracefs is mounted with instances; None where it isn't."""
-    return next((place for place in PLACES if (place / "instances").is_dir()), None)
+    """Where tracefs is mounted with instances; None where it isn't, or is hidden from this user."""
+    # Not Path.is_dir: that raises PermissionError in a folder that is root's alone.
+    return next((place for place in PLACES if os.path.isdir(place / "instances")), None)
 
 
 def why_not() -> str | None:
     """Why this probe can't work here, with the line that mends it; None where it can."""
     place = root()
+    if place is None and os.geteuid():
+        return "only root may look into tracefs; run it with sudo"
     if place is None:
         return "tracefs not mounted; run: mount -t tracefs nodev /sys/kernel/tracing"
     missing = [event for event in EVENTS if not (place / "events/tcp" / event).is_dir()]

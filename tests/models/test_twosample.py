@@ -70,7 +70,7 @@ def test_the_classifier_finds_what_no_single_feature_shows():
     found = twosample.classifier_auc(np.stack([first, second], axis=1), group, new, 20, 0)
     assert found["low"] > 0.8
     nothing = twosample.classifier_auc(rng.normal(size=(240, 2)), group, new, 20, 0)
-    assert nothing["low"] < 0.5 < nothing["high"] or abs(nothing["auc"] - 0.5) < 0.15
+    assert nothing["low"] < 0.5 < nothing["high"]
 
 
 def test_novel_are_those_beyond_the_reference():

@@ -29,6 +29,7 @@ from pipelines.reporting import (
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.page import SECTIONS, render
 from pipelines.reporting.site_blocks import pooled
+from tests.pipelines.written_tables import tables_with
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,59 +45,9 @@ def write(root: Path, name: str, value: Any) -> None:
 
 
 def tables(root: Path, tree_accuracy: float = 0.93, rule: float = 0.7) -> None:
-    """Result tables in the form that `cczoo train sbd` writes, with known figures."""
-    models = {"smartsbd-dt": tree_accuracy, "smartsbd-svm": 0.97, "smartsbd-plus-lr": 0.95}
-    sites = (*paper.SITES, "ALL")
-    classes = ("both", "sb", "nsb", "connection")
-    table5 = [
-        {"dataset": site, "model": m, **dict.fromkeys(classes, of(a))}
-        for m, a in models.items()
-        for site in sites
-    ]
-    write(root, "table5.json", table5)
-    write(root, "mixed.json", [r for r in table5 if r["dataset"] == "ALL"])
-    counts = {"windows": 40, "connections": 10}
-    cases = [
-        {"model": m, "case": c, "window": of(a), "connection": of(a), **counts}
-        for m in models
-        for c, a in (("NSB1", 0.7), ("SB1", 0.98), ("ALL", 0.86))
-    ]
-    write(root, "table6.json", {"unseen": cases, "unseen-varied": []})
-    families = [
-        {"model": m, "family": f, "window": of(a), "connection": of(a), **counts}
-        for m in models
-        for f, a in (("lossy", 0.9), ("lan-like", 0.99), ("ALL", 0.96))
-    ]
-    coverage = [
-        {
-            "confidence": c,
-            "window_coverage": 1 - c / 2,
-            "window_accuracy": 0.9 + c / 10,
-            "connection_coverage": 1.0,
-            "connection_accuracy": None if c == 0.99 else 0.99,
-        }
-        for c in (0.5, 0.9, 0.99)
-    ]
-    nested = {"window": of(0.96), "connection": of(0.97), "coverage": coverage, "chosen": {}}
-    write(root, "lofo.json", {"families": families, "nested": nested, "candidates": {}})
-    write(root, "transfer.json", families)
-    write(root, "plus.json", {"chosen": "smartsbd-plus-lr"})
-    write(
-        root,
-        "rules.json",
-        [
-            {"dataset": s, "rule": "dwc", **dict.fromkeys((*classes, "window"), of(rule)), **counts}
-            for s in (*paper.SITES, "random", "ALL")
-        ],
-    )
-    quantiles = {"p10": 1.0, "median": 2.0, "p90": 4.0, "share": 0.9}
-    delay = {"dataset": "shanghai", "connections": 5, "window_s": quantiles, "stable_s": quantiles}
-    write(root, "delay.json", {m: [delay] for m in models})
-    counts_by = {"SB": {"SB": 9, "NSB": 1, "undecided": 0}, "NSB": {"SB": 2, "NSB": 8}}
-    write(root, "confusion.json", {m: {"within": {"confusion": counts_by}} for m in models})
-    bins = [{"low": 0, "high": 0.1, "mean_probability": 0.05, "share_sb": 0.1, "windows": 7}]
-    reliability = {"bins": bins, "ece": 0.02, "brier": 0.1, "log_loss": 0.3}
-    write(root, "calibration.json", [{"model": "smartsbd-plus-lr", "kind": "raw", **reliability}])
+    """Result tables as `cczoo train sbd` writes them, with known figures."""
+    for name, value in tables_with(tree_accuracy, rule).items():
+        write(root, name, value)
 
 
 def block(html: str, anchor: str) -> str:
@@ -289,7 +240,9 @@ def test_series_for_dvc_plots(tmp_path: Path) -> None:
     tables(tmp_path)
     written = {path.name for path in write_plots(Inputs(tmp_path), tmp_path / "plots")}
     assert written == {"calibration.csv", "coverage.csv"}
-    assert pl.read_csv(tmp_path / "plots" / "calibration.csv")["windows"].to_list() == [7]
+    told = json.loads((tmp_path / "reports" / "sbd" / "calibration.json").read_text())
+    windows = [bin["windows"] for row in told for bin in row["bins"]]
+    assert pl.read_csv(tmp_path / "plots" / "calibration.csv")["windows"].to_list() == windows
 
 
 @pytest.mark.parametrize("arguments", [["--root", "nowhere"], ["--out", "."]])

@@ -1,0 +1,65 @@
+"""A skip that isn't on the list of tests/allowed_skips.txt fails the run where CI is set."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+
+
+def allowed(root: bool, text: str) -> list[re.Pattern[str]]:
+    """Patterns of the reasons that are accepted of this user."""
+    rows = [row.split("\t") for row in text.splitlines() if row and not row.startswith("#")]
+    return [re.compile(pattern) for who, pattern, _ in rows if who == "any" or not root]
+
+
+class Skips:
+    """Collects the reasons; with xdist in the controller, which every report reaches."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, str] = {}
+        self.patterns = allowed(os.geteuid() == 0, ALLOWED.read_text(encoding="utf-8"))
+
+    def _look(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if not report.skipped or hasattr(report, "wasxfail"):
+            return
+        longrepr = report.longrepr
+        reason = str(longrepr[2]) if isinstance(longrepr, tuple | list) else str(longrepr)
+        if not any(pattern.search(reason) for pattern in self.patterns):
+            self.refused[report.nodeid] = reason.removeprefix("Skipped: ")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._look(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._look(report)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.refused and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.refused:
+            return
+        terminalreporter.section("skips that CI doesn't accept", red=True)
+        for test, reason in self.refused.items():
+            terminalreporter.line(f"{test}: {reason}")
+        terminalreporter.line(f"make tools installs tools; {ALLOWED.name} lists what is accepted")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--strict-skips",
+        action="store_true",
+        default=bool(os.environ.get("CI")),
+        help="fail on a skip that tests/allowed_skips.txt doesn't list (default where CI is set)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--strict-skips") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Skips(), "strict-skips")
