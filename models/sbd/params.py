@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from data.strict import Strict
+from models.sbd.neural.params import Neural
 
 DEPTHS = tuple(range(1, 16))
 """Table 4: depths 1 to 15 of trees and forests."""
@@ -132,3 +133,4 @@ class Params(Strict):
     groups: Groups = Groups()
     conditions: Conditions = Conditions()
     drift: Drift = Drift()
+    neural: Neural = Neural()
