@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data.strict import Strict
+from features.params import SbdParams
 
 
 class Options(Strict):
@@ -38,6 +39,17 @@ class Options(Strict):
     nodes: int | None = Field(None, description="pass: trees of at most so many nodes together")
     bits: int | None = Field(None, description="pass: bits of a threshold, leaf or coordinate")
     vectors: int | None = Field(None, description="pass: at most so many support vectors")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_model(cls, tree: Any) -> Any:
+        known = {"sbd", *SbdParams.model_fields}
+        if isinstance(tree, Mapping) and (given := sorted(known & {str(key) for key in tree})):
+            raise ValueError(
+                f"{given[0]}: windows are the model's own: train it on features with other "
+                "settings (features.sbd)"
+            )
+        return tree
 
 
 class VerifyParams(Strict):

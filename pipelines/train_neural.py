@@ -99,12 +99,12 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
     for given, flag in ((args.events, "--events"), (args.budget, "--budget")):
         if given:
             raise UserError(f"{flag} doesn't go with --model neural: leave it out")
-    found = settings.load(args.params).models
+    found = settings.load(args.params).models.sbd
     features = SERIES if args.features == default_features else args.features
     job = NeuralJob(
         features=features,
         out=args.out or OUT,
-        sbd=found.sbd,
+        sbd=found,
         neural=found.neural,
         # Their predictions number the rows of the pipeline's own table.
         others=OTHERS if features == SERIES else None,

@@ -26,8 +26,13 @@ MEASURED = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("bundle", type=Path, help="directory made by cczoo export")
-    parser.add_argument("--random", type=int, default=2000, help="random vectors (default 2000)")
-    parser.add_argument("--seed", type=int, default=20, help="seed of the random vectors")
+    parser.add_argument(
+        "--random", type=int, help="random vectors (default: as --params, else 2000)"
+    )
+    parser.add_argument(
+        "--seed", type=int, help="seed of the random vectors (default: as --params, else 20)"
+    )
+    parser.add_argument("--params", type=Path, help="YAML file with settings (export: verify: ...)")
     parser.add_argument(
         "--budget",
         metavar="KEY=LIMIT,...",
@@ -46,10 +51,17 @@ def run(args: argparse.Namespace) -> int:
     from export.params import VerifyParams
     from export.verify import verify
 
-    if args.random < 0 or args.seed < 0:
+    params = VerifyParams()
+    if args.params is not None:
+        from pipelines.params import load
+
+        params = load(args.params).export.verify
+    flags = {"random": args.random, "seed": args.seed}
+    params = params.model_copy(update={k: v for k, v in flags.items() if v is not None})
+    if params.random < 0 or params.seed < 0:
         raise UserError("--random and --seed can't be negative")
     budget = None if args.budget is None else parse_budget(args.budget)
-    report = verify(args.bundle, VerifyParams(random=args.random, seed=args.seed), budget)
+    report = verify(args.bundle, params, budget)
     if args.json:
         print_json(report)
     else:

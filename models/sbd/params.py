@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from data.strict import Strict
+from models.sbd.neural.params import Neural
 
 THRESHOLD = 0.5
 """P(SB) above which a model answers SB, unless its ``meta.json`` says otherwise."""
@@ -133,3 +134,4 @@ class Params(Strict):
     groups: Groups = Groups()
     conditions: Conditions = Conditions()
     drift: Drift = Drift()
+    neural: Neural = Neural()

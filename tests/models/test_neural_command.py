@@ -17,7 +17,7 @@ models:
     workers: 0
     bootstrap: 100
     protocol: {splits: 1, holdout: 0.2}
-  neural: {width: 4, hidden: 4, dilations: [1], epochs: 2, batch: 16, splits: 1, repeats: 2}
+    neural: {width: 4, hidden: 4, dilations: [1], epochs: 2, batch: 16, splits: 1, repeats: 2}
 """
 
 

@@ -1,4 +1,4 @@
-"""Settings of the neural classifier: the ``neural`` part of ``params.yaml``'s models."""
+"""Settings of the neural classifier: ``models.sbd.neural`` in ``params.yaml``."""
 
 from __future__ import annotations
 
