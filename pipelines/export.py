@@ -121,8 +121,7 @@ def _options(args: argparse.Namespace) -> Options:
 
 def _settings(given: list[str]) -> dict[str, Any]:
     """``KEY=VALUE`` with YAML's reading of the value."""
-    import yaml
-
+    from data import yaml_text
     from data.errors import UserError
 
     settings: dict[str, Any] = {}
@@ -130,10 +129,7 @@ def _settings(given: list[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals:
             raise UserError(f"--set {text}: KEY=VALUE expected")
-        try:
-            settings[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            settings[key] = value
+        settings[key] = yaml_text.loads(value, f"--set {text}")
     return settings
 
 

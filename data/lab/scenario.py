@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
 
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
@@ -297,11 +297,7 @@ def find(name: str | Path) -> Path:
 def read_yaml(name: str | Path) -> dict[str, Any]:
     """Read a YAML mapping by file or name; a mistake in it is a `UserError`."""
     path = find(name)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{path}: not YAML: {reason}") from None
+    values = yaml_text.read(path)
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected a mapping of keys, got {type(values).__name__}")
     return values

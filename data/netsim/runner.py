@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import yaml
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
 from data.netsim import scenario as scenarios
 from data.netsim.cc import CONTROLS, module
@@ -175,7 +175,7 @@ def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
         key, equals, value = item.partition("=")
         if not equals:
             raise UserError(f"--set {item}: give KEY=VALUE")
-        settings[key] = yaml.safe_load(value)
+        settings[key] = yaml_text.loads(value, f"--set {item}")
     if args.jobs < 1:
         raise UserError("--jobs: give a whole number of at least 1")
     names, controllers = args.scenario.split(","), args.cc.split(",")

@@ -6,9 +6,9 @@ import copy
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
 from data.netsim.paper import Paper
 from data.strict import Strict
@@ -221,12 +221,7 @@ def load(name: str, settings: dict[str, Any] | None = None) -> dict[str, Scenari
         if name not in names():
             raise unknown_name("scenario", name, names())
         path = SCENARIO_DIR / f"{name}.yaml"
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: give a readable scenario file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    tree = yaml_text.read(path)
     if not isinstance(tree, dict):
         raise UserError(f"{path}: a mapping with links and flows was expected at the top")
     for key in ("links", "variants"):
