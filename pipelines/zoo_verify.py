@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from models.sbd import store
 
     reports = []
-    for name in [args.model] if args.model else store.names(args.zoo):
+    for name in [args.model] if args.model else store.folders(args.zoo):
         report: dict[str, Any] = {"name": name, "ok": False}
         try:
             report |= verify_entry(store.load(name, args.zoo))
