@@ -50,6 +50,9 @@ def convert(
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
+    from export.onnx_svm import register
+
+    register()
     final = estimator.steps[-1][1] if type(estimator).__name__ == "Pipeline" else estimator
     margin = not hasattr(estimator, "predict_proba")
     if type(final).__name__ in TREE_LIBRARIES:
@@ -83,10 +86,11 @@ def convert(
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"]))
     _drop_unused(graph)
-    # The converter names the default domain twice, which quantisers refuse.
+    # The converter names the default domain twice, which quantisers refuse, and takes the domains
+    # from a set: unsorted, one run's file would differ from the next one's.
     opset = {item.domain: item for item in model.opset_import}
     del model.opset_import[:]
-    model.opset_import.extend(opset.values())
+    model.opset_import.extend(opset[domain] for domain in sorted(opset, reverse=True))
     graph.name = name
     graph.doc_string = ""
     helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})

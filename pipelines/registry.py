@@ -167,11 +167,9 @@ def clean(experiment: str) -> list[str]:
         ``name/version`` of what was removed.
     """
     client = tracking.client()
-    open_runs = client.search_runs(
-        [tracking.experiment_id(experiment)], "attributes.status = 'RUNNING'"
-    )
     removed: list[str] = []
-    for run in open_runs:
+    # All of them first: closing one while paging would shift the pages.
+    for run in list(tracking.search_runs(experiment, "attributes.status = 'RUNNING'")):
         mark = run.data.tags.get("writer", "")
         if mark and writer.is_gone(mark, STALE_S):
             removed += drop_versions(run.info.run_id)

@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.zoo import open_model
 
     reports = []
-    for name in [args.model] if args.model else store.names(args.zoo):
+    for name in [args.model] if args.model else store.folders(args.zoo):
         report: dict[str, Any] = {"name": name, "ok": False}
         try:
             report |= verify_entry(open_model(name, args.zoo))

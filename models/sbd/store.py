@@ -206,6 +206,12 @@ def names(zoo: Path | None = None) -> list[str]:
     return sorted(path.parent.name for path in (zoo or ZOO).glob("*/meta.json"))
 
 
+def folders(zoo: Path | None = None) -> list[str]:
+    """Names of the zoo's directories, of entries that have lost their ``meta.json`` too."""
+    found = (path.name for path in (zoo or ZOO).glob("[!._]*/"))
+    return sorted(name for name in found if (zoo or ZOO).joinpath(name).is_dir())
+
+
 def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
     """Read a model by its name in the zoo or by its directory.
 
@@ -226,12 +232,15 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
         When there is no such model (with the nearest name), or a file is missing or altered,
         ``meta.json`` included.
     """
-    directory = (zoo or ZOO) / str(name)
+    directory = kept = (zoo or ZOO) / str(name)
     if isinstance(name, Path) or os.sep in name or not _is_entry(directory):
         directory = Path(name)
         if not _is_entry(directory):
             if isinstance(name, Path) or os.sep in str(name):
                 raise UserError(f"{directory}: no meta.json there: not a model's directory")
+            if name and kept.is_dir():
+                where = f"{kept}/meta.json"
+                raise UserError(f"{where}: missing: restore it (git checkout) or train again")
             raise unknown_name("model", str(name), names(zoo))
     meta = _meta(directory)
     if meta.seal and meta.seal != _seal(meta):

@@ -70,6 +70,16 @@ def test_unknown_name_gets_the_nearest(zoo):
         store.load("forrest", zoo)
 
 
+def test_an_entry_without_meta_is_no_unknown_name(zoo, tmp_path, capsys):
+    (shutil.copytree(zoo / "tree", tmp_path / "tree") / "meta.json").unlink()
+    with pytest.raises(UserError, match=r"tree/meta\.json: missing: restore it"):
+        store.load("tree", tmp_path)
+    with pytest.raises(UserError, match="unknown model 'bush': there is none yet"):
+        store.load("bush", tmp_path)
+    assert main(["zoo", "verify", "--zoo", str(tmp_path)]) == 1
+    assert "tree/meta.json: missing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("file", ["model.json", "model.onnx", "vectors.json", "card.md"])
 def test_an_altered_file_is_refused(file, zoo, tmp_path):
     entry = shutil.copytree(zoo / "tree", tmp_path / "tree")
