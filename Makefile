@@ -30,8 +30,9 @@ setup: .make/setup ## make .venv with everything that uv.lock pins
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
 	@$(RUN) python -m pipelines.register --check
-	@$(RUN) dvc repro
+	@$(RUN) python -m pipelines.repro
 	@$(RUN) cczoo report --where
+	@$(RUN) cczoo zoo reproduced
 
 test: .make/setup ## all tests
 	$(RUN) pytest -n 2 --dist loadgroup tests

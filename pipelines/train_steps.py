@@ -15,6 +15,7 @@ import polars as pl
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, tables
+from models.sbd.content import content_hash
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows, read, windows
@@ -49,6 +50,12 @@ class Job:
                 f"rows {len(usable)} are labelled and finite"
             )
         return usable
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Content of the table, see `models.sbd.content`."""
+        known = [feature for family in recipes.FAMILY_NAMES for feature in features_of(family)]
+        return content_hash(self.table, known)
 
     def sites(self) -> Windows:
         """The rows of the four sites; all rows where a table has none of them."""

@@ -4,6 +4,9 @@
 file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability`` float32 [N] of
 ``labels[1]``), ``model.json`` (the integer form, where the model has one), ``vectors.json``
 (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+
+What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
+its seal knows of it, so that training again on another machine gives the same entry.
 """
 
 from __future__ import annotations
@@ -29,7 +32,11 @@ from data.strict import Strict
 from features.spec import Feature, schema_hash
 
 ZOO = Path(models.__file__).parent / "zoo"
-"""Where the repository keeps its models."""
+"""Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
+TRAINED = Path("models/trained")
+"""Where training leaves its models, in the directory at hand."""
+BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
+"""Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
 
 
 class FeatureSpec(Strict):
@@ -76,7 +83,7 @@ class Meta(Strict):
     no_form : str
         Why the model has no integer form; empty where it has one.
     files : mapping
-        Name -> SHA-256 of every other file.
+        Name -> SHA-256 of every other file but :data:`BESIDE`.
     seal : str
         SHA-256 of all other fields as canonical JSON.
     """
@@ -120,6 +127,11 @@ class ZooModel:
     def read_json(self, name: str) -> Any:
         """Content of one JSON file of the entry."""
         return json.loads(self.read(name))
+
+    def beside(self, name: str) -> bytes | None:
+        """Content of one file of :data:`BESIDE`, None where the entry has none."""
+        path = self.directory / name
+        return path.read_bytes() if path.is_file() else None
 
     def check_schema(self, features: Sequence[Feature]) -> None:
         """Refuse features that aren't the ones the model was trained on.
@@ -254,7 +266,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     meta : mapping
         Fields of :class:`Meta` without ``files`` and ``seal``.
     files : mapping
-        Name -> content of every other file.
+        Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 
     Returns
     -------
@@ -266,7 +278,8 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     UserError
         When ``meta`` has wrong or missing keys.
     """
-    hashes = {name: sha256(content) for name, content in sorted(files.items())}
+    sealed = sorted(name for name in files if name not in BESIDE)
+    hashes = {name: sha256(files[name]) for name in sealed}
     checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
     checked = checked.model_copy(update={"seal": _seal(checked)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
