@@ -33,8 +33,9 @@ tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (roo
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
 	@$(RUN) python -m pipelines.register --check
-	@$(RUN) dvc repro
+	@$(RUN) python -m pipelines.repro
 	@$(RUN) cczoo report --where
+	@$(RUN) cczoo zoo reproduced
 
 test: .make/setup ## all tests
 	$(RUN) pytest -n 2 --dist loadgroup tests

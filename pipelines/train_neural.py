@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import protocol
+from models.sbd.content import content_hash
 from models.sbd.holdout import check_trainable
 from models.sbd.neural import comparison, outofsample
 from models.sbd.neural.params import Neural
@@ -84,6 +85,11 @@ class NeuralJob:
     def settings(self) -> dict[str, Any]:
         """What the series were computed with."""
         return self.plain.settings
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Content of the table, see `models.sbd.content`."""
+        return content_hash(self.table, features_of(FAMILY))
 
     def rows(self, table: Windows) -> NDArray[np.float32]:
         """Their series, float32 [N, d]."""
@@ -164,6 +170,7 @@ def measure(job: NeuralJob) -> dict[str, Any]:
     choice = job.out / "choice.json"
     result = {
         "settings": job.neural.model_dump(mode="json"),
+        "data_hash": job.data_hash,
         "windows": len(job.table),
         "connections": int(np.unique(job.table.group).size),
         "choice": job.plain.read("choice.json") if choice.is_file() else None,
@@ -190,12 +197,22 @@ def told(epochs: int) -> Callable[[Epoch], None]:
     return tell
 
 
-def read_kept(path: Path) -> Mapping[str, Any] | None:
-    """Results of :func:`measure` that the repository keeps, None where there are none."""
+ABOUT_TESTS = ("splits", "repeats", "validation_folds")
+"""Settings that say how often is tested: the network is the same without them."""
+
+
+def measured(path: Path, job: NeuralJob) -> Mapping[str, Any] | None:
+    """Results of :func:`measure`, None where there are none of this network on this table."""
     if not path.is_file():
         return None
     found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+
+    def network(settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in settings.items() if key not in ABOUT_TESTS}
+
+    mine = network(job.neural.model_dump(mode="json"))
+    same = network(found.get("settings", {})) == mine
+    return found if same and found.get("data_hash") == job.data_hash else None
 
 
 def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:

@@ -15,6 +15,7 @@ import polars as pl
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, tables
+from models.sbd.content import content_hash
 from models.sbd.holdout import check_trainable, unseen_rows
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
@@ -60,6 +61,12 @@ class Job:
     def settings(self) -> dict[str, Any]:
         """What the table's features were computed with: a part of every model trained on it."""
         return settings_of(self.features).model_dump()
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Content of the table, see `models.sbd.content`."""
+        known = [feature for family in recipes.FAMILY_NAMES for feature in features_of(family)]
+        return content_hash(self.table, known)
 
     def sites(self) -> Windows:
         """The rows of the sites; all but the unseen cases where these lack a class."""

@@ -1,8 +1,9 @@
-"""List, show and check the models kept in the repository."""
+"""List, show, check and release the models kept in the repository."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from models.sbd.store import ZooModel
     from models.sbd.table import Windows
 
-EXAMPLE = "example: cczoo zoo show smartsbd-dt"
+EXAMPLE = """examples:
+  cczoo zoo show smartsbd-dt
+  cczoo zoo reproduced                       # are the models trained here those released?
+  cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
+  cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo"""
 WORST_FLOAT_ERROR = 0.01
 """A conversion to ONNX that errs by more is no conversion."""
 
@@ -32,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    names = "list|show|verify|prove|add|certify|docs"
+    names = "list|show|verify|prove|reproduced|release|add|docs"
     actions = parser.add_subparsers(dest="action", required=True, metavar=names)
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
@@ -45,12 +50,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "prove", parents=[shared], help="export to every target that fits and verify each"
     )
     prove.add_argument("model", nargs="?", help="one model or function; all by default")
-    add = actions.add_parser("add", parents=[shared], help="take models from elsewhere into it")
-    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
-    certify = actions.add_parser(
-        "certify", parents=[shared], help="prove entries; write their certificates and costs"
+    reproduced = actions.add_parser(
+        "reproduced", parents=[shared], help="compare the models trained here with the released"
     )
-    certify.add_argument("model", nargs="?", help="one model; all by default")
+    reproduced.add_argument(
+        "--trained", type=Path, help="models trained here (default: models/trained)"
+    )
+    reproduced.add_argument(
+        "--out", type=Path, help="write the verdicts as JSON; then the exit status is always 0"
+    )
+    _release_arguments(actions, shared)
+    add = actions.add_parser(
+        "add", parents=[shared], help="take models into another folder than the zoo (--zoo)"
+    )
+    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
+    certify = actions.add_parser("certify", parents=[shared])
+    certify.add_argument("model", nargs="?")
     docs = actions.add_parser("docs", parents=[shared], help="write the documents' tables of it")
     docs.add_argument("--check", action="store_true", help="only tell what isn't up to date")
     prove.add_argument(
@@ -58,15 +73,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
+    release = actions.add_parser(
+        "release",
+        parents=[shared],
+        help="put models into the zoo: gates, proof, the next version",
+        epilog="example: cczoo zoo release smartsbd-dt smartsbd-neural nuwa-tanh",
+    )
+    release.add_argument(
+        "names", nargs="+", metavar="NAME", help="trained model, a model's directory, or a function"
+    )
+    release.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="where NAMEs were trained to (default: models/trained)",
+    )
+    release.add_argument(
+        "--features",
+        type=Path,
+        help="table with the test set (default: data/processed/sbd.parquet or series.parquet; "
+        "without it the models' own samples)",
+    )
+    release.add_argument("--params", type=Path, help="settings (default: params.yaml)")
+    release.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")
+    release.add_argument(
+        "--force", metavar="REASON", help="release although a gate refuses; the reason is kept"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    from pipelines import prove, zoo_add, zoo_docs, zoo_verify
+    from pipelines import prove, zoo_add, zoo_docs, zoo_release, zoo_reproduced, zoo_verify
 
     actions = {
         "list": _list,
         "show": _show,
         "verify": zoo_verify.run,
         "prove": prove.run,
+        "reproduced": zoo_reproduced.run,
+        "release": zoo_release.run,
         "add": zoo_add.add,
         "certify": zoo_add.certify,
         "docs": zoo_docs.run,
@@ -176,7 +223,7 @@ def write_entry(
         weren't computed with the defaults.
     vectors : float array [n, d]
         Observations, best the whole training table: the loss to integers is measured on all of
-        them, and an even sample of them is kept with the estimator's answers.
+        them, and an even sample of their fixed-point values is kept with the estimator's answers.
     metrics : mapping
         For ``metrics.json``.
     card : str
@@ -188,7 +235,7 @@ def write_entry(
     reference : bytes, optional
         ``reference.json``: :func:`models.sbd.reference.dumps`.
     zoo : Path, optional
-        Another zoo than the repository's.
+        Where to write it, ``models/trained`` by default.
 
     Returns
     -------
@@ -207,12 +254,13 @@ def write_entry(
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
     from export.onnx_run import predict
+    from features.grid import on_grid
     from features.sbd import settings_for
     from features.spec import schema_hash
+    from models.sbd import digits, store, testset
     from models.sbd import reference as references
-    from models.sbd import store, testset
     from models.sbd.params import THRESHOLD
-    from pipelines.zoo_entry import answered, final_name, json_file, loss, sample_file
+    from pipelines.zoo_entry import answered, final_name, json_file, loss, sample, vectors_file
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
     threshold = float(meta.get("threshold", THRESHOLD))
@@ -231,11 +279,12 @@ def write_entry(
         raise UserError(
             f"model {name!r}: its ONNX form errs by {float_error:.2g}: use a smaller C or depth"
         )
+    kept = on_grid(sample(values), features)
     files = {
         "model.onnx": onnx,
-        "metrics.json": json_file(metrics),
+        "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": sample_file(values, probability),
+        "vectors.json": vectors_file(kept, answered(estimator, kept)),
     }
     described: dict[str, Any] = {
         **meta,
@@ -257,8 +306,12 @@ def write_entry(
         float_classes = (probability > threshold).astype(np.int64)
         described["kind"] = form.kind
         described["scaling"] = loss(float_classes, integer_classes, truth)
-    described["scaling"] = {**described.get("scaling", {}), "float_error": float_error}
+    described["scaling"] = {
+        **described.get("scaling", {}),
+        "float_error": digits.bound(float_error),
+    }
     if test is not None and len(test):
+        test = digits.stored(test, features)
         columns = [feature.name for feature in features]
         rows = test.matrix(columns)
         answers = {"model.onnx": (predict(onnx, rows, name) > threshold).astype(np.int64)}
@@ -267,7 +320,7 @@ def write_entry(
         files[testset.FILE] = testset.dump(test, columns, answers)
     if reference is not None:
         files[references.FILE] = reference
-    return store.save((zoo or store.ZOO) / name, described, files).directory
+    return store.save((zoo or store.TRAINED) / name, described, files).directory
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -301,9 +354,12 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     model = open_model(args.model, args.zoo)
     if args.json:
-        print_json(
-            {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
-        )
+        costs = model.beside("costs.json")
+        shown = {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
+        print_json({**shown, "costs": json.loads(costs) if costs else None})
     else:
         print(model.read("card.md").decode(), end="")
+        costs = model.beside("costs.md")
+        if costs:
+            print(f"\n{costs.decode()}", end="")
     return 0

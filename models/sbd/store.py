@@ -4,6 +4,9 @@
 file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability`` float32 [N] of
 ``labels[1]``), ``model.json`` (the integer form, where the model has one), ``vectors.json``
 (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+
+What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
+its seal knows of it, so that training again on another machine gives the same entry.
 """
 
 from __future__ import annotations
@@ -31,7 +34,11 @@ from features.spec import Feature, schema_hash
 from models.sbd.params import THRESHOLD
 
 ZOO = Path(models.__file__).parent / "zoo"
-"""Where the repository keeps its models."""
+"""Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
+TRAINED = Path("models/trained")
+"""Where training leaves its models, in the directory at hand."""
+BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
+"""Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
 
 
 class FeatureSpec(Strict):
@@ -81,7 +88,7 @@ class Meta(Strict):
     no_form : str
         Why the model has no integer form; empty where it has one.
     files : mapping
-        Name -> SHA-256 of every other file.
+        Name -> SHA-256 of every other file but :data:`BESIDE`.
     seal : str
         SHA-256 of all other fields as canonical JSON.
     """
@@ -126,6 +133,11 @@ class ZooModel:
     def read_json(self, name: str) -> Any:
         """Content of one JSON file of the entry."""
         return json.loads(self.read(name))
+
+    def beside(self, name: str) -> bytes | None:
+        """Content of one file of :data:`BESIDE`, None where the entry has none."""
+        path = self.directory / name
+        return path.read_bytes() if path.is_file() else None
 
     def check_schema(self, features: Sequence[Feature]) -> None:
         """Refuse features that aren't the ones the model was trained on.
@@ -269,7 +281,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     meta : mapping
         Fields of :class:`Meta` without ``files`` and ``seal``.
     files : mapping
-        Name -> content of every other file.
+        Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 
     Returns
     -------
@@ -281,7 +293,8 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     UserError
         When ``meta`` has wrong or missing keys.
     """
-    hashes = {name: sha256(content) for name, content in sorted(files.items())}
+    sealed = sorted(name for name in files if name not in BESIDE)
+    hashes = {name: sha256(files[name]) for name in sealed}
     fields = {"feature_settings": {}, **meta, "files": hashes}
     checked = Meta.parse(fields, f"{directory}/meta.json")
     checked = checked.model_copy(update={"seal": _seal(checked)})

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.sbd.accumulate import Verdicts, last_of_each
+from models.sbd.digits import rounded
 from models.sbd.evaluation import connection_state
 from models.sbd.holdout import test_rows
 from models.sbd.intervals import by_connection
@@ -94,7 +95,11 @@ def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.
 def accuracy(table: Windows, classes: NDArray[np.int64]) -> dict[str, Any]:
     """Share of windows answered rightly with its 95 % interval over connections."""
     interval = by_connection(classes == table.y, table.group)
-    return {**interval, "windows": len(table), "connections": int(np.unique(table.group).size)}
+    return {
+        **rounded(interval),
+        "windows": len(table),
+        "connections": int(np.unique(table.group).size),
+    }
 
 
 def read(content: Mapping[str, Any]) -> Windows:
