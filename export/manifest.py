@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ FORMAT = "cczoo-bundle"
 VERSION = 2
 MANIFEST = "manifest.json"
 FORM = "model.json"
+BESIDE = (CERTIFICATE, *(f"{MANIFEST}.{kind}" for kind in ("minisig", "sig", "asc")))
+"""What may stand beside a manifest: the proof, and signatures."""
 STORED_VECTORS = 64
 """At most so many in a manifest, which people read; verification makes thousands more."""
 
@@ -134,6 +137,26 @@ def bundle_files(
     manifest["manifest_hash"] = _sha256(canonical(manifest).encode())
     files[MANIFEST] = (canonical(manifest) + "\n").encode()
     return files
+
+
+def own_files(directory: Path) -> set[str]:
+    """Names of what a bundle's manifest lists, and of what cczoo puts beside it.
+
+    Returns
+    -------
+    set of str
+        Empty when there is no readable manifest.
+    """
+    try:
+        manifest = json.loads((directory / MANIFEST).read_bytes())
+        listed = [
+            *manifest["files"],
+            *(f for t in manifest["targets"].values() for f in t["files"]),
+        ]
+        ours = manifest["format"] == FORMAT
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return set()
+    return {MANIFEST, *BESIDE, *map(str, listed)} if ours else set()
 
 
 def read_bundle(directory: Path) -> Bundle:

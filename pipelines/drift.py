@@ -189,10 +189,9 @@ def _pair(row: Mapping[str, Any], name: str) -> str:
 def _plot(path: Path, result: Mapping[str, Any], old: Windows, new: Windows) -> None:
     from models.sbd.drift import names_of
     from pipelines.drift_plot import draw
+    from pipelines.output import write_file
 
     groups: Sequence[Mapping[str, Any]] = result["groups"]
     shown = names_of(groups, 6)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(draw(old, new, shown, groups, path.suffix))
-    part.replace(path)
+    content = draw(old, new, shown, groups, path.suffix)
+    write_file(path, lambda part: part.write_bytes(content))

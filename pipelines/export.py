@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export, or list the targets."""
     from data.errors import UserError
-    from export.manifest import MANIFEST, bundle_files
+    from data.place import check_own
+    from export.manifest import bundle_files, own_files
     from export.passes import transformed
     from models.sbd.store import replace_directory
     from pipelines.sources import open_source
@@ -55,18 +56,14 @@ def run(args: argparse.Namespace) -> int:
     for given, flag in ((args.model, "MODEL"), (args.target, "--target"), (args.out, "--out")):
         if not given:
             raise UserError(f"{flag} is missing; {EXAMPLE}")
+    check_own(args.out, own_files, "cczoo export")
     options = _options(args)
     source = transformed(open_source(args.model, options), options)
-    if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
-        raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
     chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]
     chosen += [] if args.params is None else [f"--params={args.params}"]
     command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={options.layout}"])
     files = bundle_files(source, args.target, options, command)
-    try:
-        replace_directory(args.out.resolve(), files)
-    except OSError as error:
-        raise UserError(f"{args.out}: {error.strerror}: choose a writable --out") from None
+    replace_directory(args.out, files, own_files, "cczoo export")
     result = {
         "name": source.name,
         "kind": source.kind,
@@ -131,7 +128,3 @@ def _settings(given: list[str]) -> dict[str, Any]:
             raise UserError(f"--set {text}: KEY=VALUE expected")
         settings[key] = yaml_text.loads(value, f"--set {text}")
     return settings
-
-
-def _occupied(path: Path) -> bool:
-    return not path.is_dir() or any(path.iterdir())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from features.params import SbdParams
 
 EXAMPLE = """\
-example: cczoo features sbd --events data/interim --out data/processed/sbd.parquet --json
+example: cczoo features sbd --events data/interim/mine --out mine.parquet --json
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
 window, for neural models: docs/neural.md)
@@ -136,7 +136,7 @@ def featurize(
     blocks = []
     reasons: Counter[str] = Counter()
     seen = 0
-    for head, block, failed in _results(events, params, jobs, connections.height, what):
+    for head, block, failed in _results(events, params, jobs, connections, what):
         heads += head
         blocks.append(block)
         reasons.update(failed)
@@ -178,11 +178,10 @@ Result = tuple[list[tuple[Any, ...]], Any, list[str]]
 def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd") -> None:
     """Write the table under a temporary name, then rename; settings and hashes go along."""
     from pipelines.computed_with import recorded
+    from pipelines.output import write_file
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    table.write_parquet(part, compression="zstd", metadata=recorded(what, params))
-    part.replace(path)
+    told = recorded(what, params)
+    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))
 
 
 def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd") -> Result:
@@ -218,12 +217,22 @@ def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd")
     return heads, values, reasons
 
 
-def _results(events: Path, params: SbdParams, jobs: int, total: int, what: str) -> Iterator[Result]:
+def _weight(connection: Connection) -> int:
+    return sum(about.get("events", 0) for about in connection[0]["subflows"])
+
+
+def _results(
+    events: Path, params: SbdParams, jobs: int, connections: pl.DataFrame, what: str
+) -> Iterator[Result]:
     """Results in the order of the directory, whatever the number of processes."""
     from data.store import iter_connections
     from pipelines.output import progress
 
-    batches = _batches(progress(iter_connections(events), "features", total))
+    total = connections.height
+    weight = sum(_weight((row, {})) for row in connections.iter_rows(named=True))
+
+    # Connections are as much work as they have events.
+    batches = _batches(progress(iter_connections(events), "features", weight, _weight))
     if jobs == 1 or total <= BATCH:
         for batch in batches:
             yield compute_batch(batch, params, what)

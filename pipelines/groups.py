@@ -23,7 +23,7 @@ from models.sbd.usable import Dropped
 from pipelines import groups_rows, groups_task
 from pipelines.groups_rows import Gathered
 from pipelines.groups_task import Group, Outcome, Pooled, Setup
-from pipelines.output import print_json, progress
+from pipelines.output import print_json, progress, write_text
 from pipelines.registry import group_model
 from pipelines.rows import tell
 from pipelines.train_steps import Job
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, job: Job) -> int:
         rows.unlink(missing_ok=True)
     tell(Dropped(**result["dropped"]), str(job.features))
     job.write("groups.json", result)
-    (job.out / "groups.svg").write_text(page.draw(result), encoding="utf-8")
+    write_text(job.out / "groups.svg", page.draw(result))
     if not args.no_register:
         told = register.from_groups(job, result, args.params, args.offline)
         result["registered"] = {"run": told["run"], "versions": len(told["versions"])}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,13 +215,12 @@ def _frames(
 
 
 def _write(out: Path, frames: Mapping[str, pl.DataFrame]) -> dict[str, str]:
-    out.mkdir(parents=True, exist_ok=True)
+    from pipelines.output import write_file
+
     written = {}
     for name, frame in frames.items():
         path = out / f"{name}.parquet"
-        part = path.with_name(path.name + ".part")
-        frame.write_parquet(part, compression="zstd")
-        part.replace(path)
+        write_file(path, partial(frame.write_parquet, compression="zstd"))
         written[name] = str(path)
     return written
 

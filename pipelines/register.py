@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from data.errors import UserError
 from models.sbd import store
 from pipelines import params, records, tracking
-from pipelines.output import print_json
+from pipelines.output import print_json, write_text
 from pipelines.records import Training
 
 if TYPE_CHECKING:
@@ -80,10 +80,8 @@ def run(args: argparse.Namespace) -> int:
     )
     result = register(training, offline=offline)
     if args.out is not None:
-        part = args.out.with_name(args.out.name + ".part")
         kept = {"run": result["run"], "versions": result["versions"]}
-        part.write_text(json.dumps(kept, indent=1) + "\n")
-        part.replace(args.out)
+        write_text(args.out, json.dumps(kept, indent=1) + "\n")
     print_json(result)
     return 0
 

@@ -22,7 +22,7 @@ from models.sbd.classifiers import make
 from models.sbd.recipes import SHORT
 from models.sbd.store import replace_directory
 from models.sbd.table import Windows
-from pipelines.output import print_json, progress
+from pipelines.output import print_json, progress, write_text
 from pipelines.train_cost import Candidate, measure, size
 from pipelines.train_steps import Job
 
@@ -176,7 +176,7 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "nearest": nearest.described(),
     }
     job.write("pareto.json", result)
-    (job.out / "pareto.svg").write_text(pareto.draw(result), encoding="utf-8")
+    write_text(job.out / "pareto.svg", pareto.draw(result))
     if chosen:
         keep(job, chosen, found.table, family, budget)
     if as_json:

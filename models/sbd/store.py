@@ -14,8 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +26,7 @@ from pydantic import Field
 
 import models
 from data.errors import UserError, unknown_name
+from data.place import Own, building
 from data.strict import Strict
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
@@ -303,24 +302,39 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     return load(directory)
 
 
-def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
+def replace_directory(
+    directory: Path, files: Mapping[str, bytes], own: Own | None = None, maker: str = "cczoo"
+) -> None:
     """Write a directory of files under a temporary name and move it into place.
 
     An interrupted call leaves the earlier directory as it was.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory; an earlier one is replaced if its record lists all that it holds.
+    files : mapping
+        Name -> content.
+    own, maker
+        As for `data.place.check_own`; by default the record is an entry's ``meta.json``.
+
+    Raises
+    ------
+    UserError
+        When the directory holds something else, or can't be written.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as held:
-        fresh = Path(held) / "new"
-        fresh.mkdir()
+    with building(directory, own or own_files, maker) as fresh:
         for name, content in files.items():
             (fresh / name).write_bytes(content)
-        if directory.exists():
-            directory.rename(Path(held) / "old")
-        try:
-            fresh.rename(directory)
-        except OSError:
-            shutil.move(Path(held) / "old", directory)
-            raise
+
+
+def own_files(directory: Path) -> set[str]:
+    """Names of what an entry's ``meta.json`` lists; empty when there is none that is readable."""
+    try:
+        listed = json.loads((directory / "meta.json").read_bytes())["files"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return set()
+    return {"meta.json", *map(str, listed)} if isinstance(listed, Mapping) else set()
 
 
 def _seal(meta: Meta) -> str:

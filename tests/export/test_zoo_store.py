@@ -118,7 +118,7 @@ def test_an_interrupted_write_leaves_the_old_entry(zoo, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(store.Path, "write_bytes", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UserError, match="disk full"):
         store.save(entry, before.model_dump(exclude={"files"}), {"card.md": b"new"})
     monkeypatch.undo()
     assert store.load(entry).meta == before
