@@ -34,3 +34,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
     return UserError(f"unknown {kind} {name!r}: {hint}")
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """Text of unknown origin as it may be printed: one line, no control characters, not endless."""
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= most else shown[: most - 3] + "..."

@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="another option of a target; may be given again (export --list names them)",
     )
+    parser.add_argument(
+        "--sign",
+        metavar="KEY",
+        type=Path,
+        help="sign the manifest with a private SSH key, for cczoo verify --signer",
+    )
     parser.add_argument("--list", action="store_true", help="list targets (that fit MODEL)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -57,6 +63,10 @@ def run(args: argparse.Namespace) -> int:
     chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]
     command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={args.layout}"])
     files = bundle_files(source, args.target, options, command)
+    if args.sign is not None:
+        from export.signature import SIGNATURE, sign
+
+        files[SIGNATURE] = sign(files[MANIFEST], args.sign)
     try:
         replace_directory(args.out.resolve(), files)
     except OSError as error:

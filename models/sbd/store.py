@@ -24,12 +24,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import models
-from data.errors import UserError, unknown_name
+from data.errors import UserError, one_line, unknown_name
 from data.strict import Strict
 from features.spec import Feature, schema_hash
 
 ZOO = Path(models.__file__).parent / "zoo"
 """Where the repository keeps its models."""
+MAX_META_BYTES = 4 << 20
+MAX_BYTES = 256 << 20
+"""Of one file of an entry; larger ones aren't read."""
 
 
 class FeatureSpec(Strict):
@@ -114,12 +117,22 @@ class ZooModel:
         return tuple(Feature(**spec.model_dump()) for spec in self.meta.feature_specs)
 
     def read(self, name: str) -> bytes:
-        """Content of one file of the entry."""
-        return (self.directory / name).read_bytes()
+        """Content of one file of the entry; UserError where it can't be read."""
+        try:
+            return (self.directory / name).read_bytes()
+        except OSError as error:
+            raise UserError(
+                f"{self.directory / name}: {error.strerror}: restore it or train again"
+            ) from None
 
     def read_json(self, name: str) -> Any:
-        """Content of one JSON file of the entry."""
-        return json.loads(self.read(name))
+        """Content of one JSON file of the entry; UserError where it isn't one."""
+        try:
+            return json.loads(self.read(name))
+        except (ValueError, RecursionError):
+            raise UserError(
+                f"{self.directory / name}: not readable as JSON: restore it or train again"
+            ) from None
 
     def check_schema(self, features: Sequence[Feature]) -> None:
         """Refuse features that aren't the ones the model was trained on.
@@ -228,12 +241,14 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
                 raise UserError(f"{directory}: no meta.json there: not a model's directory")
             raise unknown_name("model", str(name), names(zoo))
     meta = _meta(directory)
-    if meta.seal and meta.seal != _seal(meta):
+    if meta.seal and meta.seal != _seal(meta, directory):
         raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
-        if Path(file).name != file or not path.is_file():
-            raise UserError(f"{path}: missing: restore it (git checkout) or train again")
+        if Path(file).name != file or file == ".." or not path.is_file():
+            raise UserError(one_line(f"{path}: missing: restore it (git checkout) or train again"))
+        if path.stat().st_size > MAX_BYTES:
+            raise UserError(one_line(f"{path}: larger than any file of a model: restore it"))
         if sha256(path.read_bytes()) != expected:
             raise UserError(f"{path}: altered since the model was saved: restore it or train again")
     model = ZooModel(directory, meta)
@@ -268,7 +283,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     """
     hashes = {name: sha256(content) for name, content in sorted(files.items())}
     checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
-    checked = checked.model_copy(update={"seal": _seal(checked)})
+    checked = checked.model_copy(update={"seal": _seal(checked, directory)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
@@ -294,9 +309,12 @@ def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
             raise
 
 
-def _seal(meta: Meta) -> str:
-    tree = meta.model_dump(mode="json", exclude={"seal"})
-    return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+def _seal(meta: Meta, directory: Path) -> str:
+    try:
+        tree = meta.model_dump(mode="json", exclude={"seal"})
+        return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+    except (ValueError, RecursionError):
+        raise UserError(f"{directory}/meta.json: nested too deeply: restore it") from None
 
 
 def _is_entry(directory: Path) -> bool:
@@ -306,9 +324,18 @@ def _is_entry(directory: Path) -> bool:
 def _meta(directory: Path) -> Meta:
     path = directory / "meta.json"
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > MAX_META_BYTES:
+            raise ValueError("larger than any model's")
+        tree = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not readable as JSON: {error}") from None
+        raise UserError(one_line(f"{path}: not readable as JSON: {error}: restore it")) from None
     if not isinstance(tree, Mapping):
         raise UserError(f"{path}: an object was expected at the top")
-    return Meta.parse(tree, str(path))
+    try:
+        return Meta.parse(tree, str(path))
+    except UserError as error:
+        raise UserError(one_line(str(error))) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} isn't a number")
