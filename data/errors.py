@@ -36,3 +36,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
     there = f"known: {', '.join(names)}" if names else "there is none yet"
     hint = f"did you mean {near[0]!r}?" if near else there
     return UserError(f"unknown {kind} {str(name)!r}: {hint}")
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """Text of unknown origin as it may be printed: one line, no control characters, not endless."""
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= most else shown[: most - 3] + "..."

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--params", type=Path, help="YAML file with settings (export: options: ...)"
     )
+    parser.add_argument(
+        "--sign",
+        metavar="KEY",
+        type=Path,
+        help="sign the manifest with a private SSH key, for cczoo verify --signer",
+    )
     parser.add_argument("--list", action="store_true", help="list targets (that fit MODEL)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -46,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Export, or list the targets."""
     from data.errors import UserError
     from data.place import check_own
-    from export.manifest import bundle_files, own_files
+    from export.manifest import MANIFEST, bundle_files, own_files
     from export.passes import transformed
     from models.sbd.store import replace_directory
     from pipelines.sources import open_source
@@ -63,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
     chosen += [] if args.params is None else [f"--params={args.params}"]
     command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={options.layout}"])
     files = bundle_files(source, args.target, options, command)
+    if args.sign is not None:
+        from export.signature import SIGNATURE, sign
+
+        files[SIGNATURE] = sign(files[MANIFEST], args.sign)
     replace_directory(args.out, files, own_files, "cczoo export")
     result = {
         "name": source.name,

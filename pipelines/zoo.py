@@ -152,7 +152,7 @@ def source_of(model: ZooModel) -> Source:
     Raises
     ------
     UserError
-        When its ``model.json`` isn't a form.
+        When its ``model.json`` isn't a form, or its ``vectors.json`` no stored answers.
     """
     import numpy as np
 
@@ -164,6 +164,14 @@ def source_of(model: ZooModel) -> Source:
     if "model.json" in meta.files:
         form = loads(model.read("model.json"), str(model.directory / "model.json"))
     vectors = model.read_json("vectors.json")
+    try:
+        values = np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features))
+        probability = np.array(vectors["probability"], dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{model.directory}/vectors.json: values and probability of each were expected: "
+            "restore it or train again"
+        ) from None
     return Source(
         name=meta.name,
         version=meta.version,
@@ -175,8 +183,8 @@ def source_of(model: ZooModel) -> Source:
         form=form,
         no_form=meta.no_form,
         onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
-        values=np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features)),
-        probability=np.array(vectors["probability"], dtype=np.float64),
+        values=values,
+        probability=probability,
         scaling=meta.scaling,
         feature_settings=meta.feature_settings,
     )

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from data.errors import UserError
 from export.fixed import to_values
 from export.manifest import Bundle
 from export.onnx_file import described
 from export.onnx_options import batch_of, in_int8, int8_loss, with_batch
 from export.onnx_run import decided, predict
+from export.onnx_safe import refuse_unsafe
 from export.params import Options, VerifyParams, tolerance_of
 from export.source import Source
 from export.vectors import Vectors
@@ -30,6 +32,22 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
     if options.batch is not None:
         content = with_batch(content, options.batch, f"{source.identifier}.onnx")
     return {f"{source.identifier}.onnx": content}
+
+
+def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
+    """The file itself, which is data: checked to hold nothing but a graph of known operators.
+
+    Raises
+    ------
+    UserError
+        When it reaches outside of itself, or isn't the file that the manifest's hash names.
+    """
+    name = f"{source.identifier}.onnx"
+    refuse_unsafe(source.onnx, name)
+    as_trained = source.form is None and not options.int8 and options.batch is None
+    if as_trained and source.model_hash != bundle.manifest["model_hash"]:
+        raise UserError(f"{name}: not the model that the manifest describes")
+    return {name: source.onnx}
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import models
-from data.errors import UserError, unknown_name
+from data.errors import UserError, one_line, unknown_name
 from data.place import Own, building
 from data.strict import Strict
 from features.sbd import settings_for
@@ -38,6 +38,9 @@ TRAINED = Path("models/trained")
 """Where training leaves its models, in the directory at hand."""
 BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
 """Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
+MAX_META_BYTES = 4 << 20
+MAX_BYTES = 256 << 20
+"""Of one file of an entry; larger ones aren't read."""
 
 
 class FeatureSpec(Strict):
@@ -126,12 +129,22 @@ class ZooModel:
         return tuple(Feature(**spec.model_dump()) for spec in self.meta.feature_specs)
 
     def read(self, name: str) -> bytes:
-        """Content of one file of the entry."""
-        return (self.directory / name).read_bytes()
+        """Content of one file of the entry; UserError where it can't be read."""
+        try:
+            return (self.directory / name).read_bytes()
+        except OSError as error:
+            raise UserError(
+                f"{self.directory / name}: {error.strerror}: restore it or train again"
+            ) from None
 
     def read_json(self, name: str) -> Any:
-        """Content of one JSON file of the entry."""
-        return json.loads(self.read(name))
+        """Content of one JSON file of the entry; UserError where it isn't one."""
+        try:
+            return json.loads(self.read(name))
+        except (ValueError, RecursionError):
+            raise UserError(
+                f"{self.directory / name}: not readable as JSON: restore it or train again"
+            ) from None
 
     def beside(self, name: str) -> bytes | None:
         """Content of one file of :data:`BESIDE`, None where the entry has none."""
@@ -254,12 +267,14 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
                 raise UserError(f"{where}: missing: restore it (git checkout) or train again")
             raise unknown_name("model", str(name), names(zoo))
     meta = _meta(directory)
-    if meta.seal and meta.seal != _seal(meta):
+    if meta.seal and meta.seal != _seal(meta, directory):
         raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
-        if Path(file).name != file or not path.is_file():
-            raise UserError(f"{path}: missing: restore it (git checkout) or train again")
+        if Path(file).name != file or file == ".." or not path.is_file():
+            raise UserError(one_line(f"{path}: missing: restore it (git checkout) or train again"))
+        if path.stat().st_size > MAX_BYTES:
+            raise UserError(one_line(f"{path}: larger than any file of a model: restore it"))
         if sha256(path.read_bytes()) != expected:
             raise UserError(f"{path}: altered since the model was saved: restore it or train again")
     model = ZooModel(directory, _with_settings(meta, f"{directory}/meta.json"))
@@ -296,7 +311,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     hashes = {name: sha256(files[name]) for name in sealed}
     fields = {"feature_settings": {}, **meta, "files": hashes}
     checked = Meta.parse(fields, f"{directory}/meta.json")
-    checked = checked.model_copy(update={"seal": _seal(checked)})
+    checked = checked.model_copy(update={"seal": _seal(checked, directory)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
@@ -334,14 +349,17 @@ def own_files(directory: Path) -> set[str]:
         listed = json.loads((directory / "meta.json").read_bytes())["files"]
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return set()
-    return {"meta.json", *map(str, listed)} if isinstance(listed, Mapping) else set()
+    return {"meta.json", *BESIDE, *map(str, listed)} if isinstance(listed, Mapping) else set()
 
 
-def _seal(meta: Meta) -> str:
+def _seal(meta: Meta, directory: Path) -> str:
     # An entry of the time before settings were kept was sealed without the field.
     unknown = {"feature_settings"} - meta.model_fields_set
-    tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
-    return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+    try:
+        tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
+        return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+    except (ValueError, RecursionError):
+        raise UserError(f"{directory}/meta.json: nested too deeply: restore it") from None
 
 
 def _with_settings(meta: Meta, where: str) -> Meta:
@@ -365,9 +383,18 @@ def _is_entry(directory: Path) -> bool:
 def _meta(directory: Path) -> Meta:
     path = directory / "meta.json"
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > MAX_META_BYTES:
+            raise ValueError("larger than any model's")
+        tree = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not readable as JSON: {error}") from None
+        raise UserError(one_line(f"{path}: not readable as JSON: {error}: restore it")) from None
     if not isinstance(tree, Mapping):
         raise UserError(f"{path}: an object was expected at the top")
-    return Meta.parse(tree, str(path))
+    try:
+        return Meta.parse(tree, str(path))
+    except UserError as error:
+        raise UserError(one_line(str(error))) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} isn't a number")
