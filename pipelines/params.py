@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from data.errors import UserError
 from data.strict import Strict
 from export.params import Options, VerifyParams
 from features.params import SbdParams
@@ -59,8 +60,12 @@ class PromotionParams(Strict):
     @field_validator("gates")
     @classmethod
     def _known(cls, gates: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for name, tree in gates.items():
-            gate(name).Settings.parse(tree, f"promotion.gates.{name}")
+        try:
+            for name, tree in gates.items():
+                gate(name).Settings.parse(tree, name)
+        except UserError as error:
+            # As a mistake of the whole file, so that the message names it.
+            raise ValueError(str(error)) from None
         return gates
 
 
