@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 UV := $(shell command -v uv 2>/dev/null || echo .make/uv/bin/uv)
-RUN := $(UV) run --frozen --quiet
+RUN := $(UV) run --frozen --quiet --all-extras
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := true
 export RAY_USAGE_STATS_ENABLED := 0
@@ -53,7 +53,7 @@ automl: .make/setup ## auto-sklearn in an environment of its own, .automl (compi
 	@$(RUN) python -m models.sbd.automl.build --uv "$(UV)"
 
 bench: .make/setup ## every benchmark beside its peers, one after the other (QUICK=1: some minutes)
-	@$(RUN) python benchmarks/run.py $(if $(QUICK),--quick)
+	@UV="$(abspath $(shell command -v $(UV) 2>/dev/null || echo $(UV)))" $(RUN) python benchmarks/run.py $(if $(QUICK),--quick)
 
 fidelity: .make/setup ## docs/fidelity*.md: the simulator beside ns-3 (where it is installed) and the kernel (after make repro)
 	$(RUN) python -m benchmarks.ns3.compare
