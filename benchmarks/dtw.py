@@ -13,11 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+
+from uv import uv as find_uv
 
 SHAPES = [(length, dims) for length in (50, 100, 200, 300) for dims in (1, 2, 3)]
 AIM = 5.0
@@ -111,9 +114,9 @@ class Contestant:
 
 def peers_python(folder: Path) -> str:
     """A throw-away environment with the peers: aeon holds numba and numpy back."""
-    uv = shutil.which("uv")
+    uv = find_uv()
     if uv is None:
-        raise SystemExit("uv isn't on the PATH: it makes the peers' environment")
+        raise SystemExit("no uv to make the peers' environment with: run make setup, or install uv")
     python = str(folder / "bin" / "python")
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, str(folder)], **quiet)

@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ sys.path[:0] = [str(ROOT), str(PEERS)]
 
 import numpy as np  # noqa: E402
 import trees  # noqa: E402
+from uv import uv as find_uv  # noqa: E402
 
 from export.harness import find_compiler  # noqa: E402
 from export.params import Options  # noqa: E402
@@ -80,9 +80,9 @@ def peers_python() -> Path | None:
     wanted = (PEERS / "requirements.txt").read_text()
     if stamp.is_file() and stamp.read_text() == wanted:
         return python
-    uv = shutil.which("uv")
+    uv = find_uv()
     if uv is None:
-        print("uv isn't on the PATH, so there are no peers: ours alone", file=sys.stderr)
+        print("no uv here, so there are no peers: ours alone", file=sys.stderr)
         return None
     try:
         subprocess.run(
@@ -237,11 +237,12 @@ def main() -> int:
     parser.add_argument("--only", help="models whose title contains this")
     parser.add_argument("--out", type=Path, help="write the JSON here as well")
     args = parser.parse_args()
-    python = peers_python()
+    python, wanted = peers_python(), (PEERS / "requirements.txt").read_text().split()
     report: dict[str, Any] = {
         "made_by": "make bench",
         "flags": FLAGS,
-        "peers": (PEERS / "requirements.txt").read_text().split(),
+        "peers": wanted if python else [],
+        "left_out": [] if python else [f"{peer}: not installed" for peer in wanted],
         "load_before": os.getloadavg()[0],
         "models": {},
     }

@@ -94,6 +94,8 @@ def run(name: str, quick: bool, results: Path) -> str:
     path = results / f"{name}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"{path.relative_to(ROOT)} after {spent}")
+    for peer in found.get("left_out", []) if isinstance(found, dict) else []:
+        print(f"left out: {peer}")
     return f"status {done.returncode}: its aim isn't met" if done.returncode else ""
 
 

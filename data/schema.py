@@ -13,7 +13,27 @@ that nothing is rounded on the way from the kernel.
 
 from __future__ import annotations
 
+import sys
+
 import pyarrow as pa
+
+
+class _NoPandas:
+    """Arrow imports pandas at its first array: half a second for nothing that is needed here."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+if "pandas" not in sys.modules:
+    # One array without pandas settles it; who asks Arrow for a data frame later still gets one.
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 EVENTS = pa.schema(
     [

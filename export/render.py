@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
@@ -21,6 +19,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def render(template: str, **values: Any) -> str:
     """Fill one template of ``export/templates``."""
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import importlib.metadata
 import io
 import logging
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from data.errors import UserError, unknown_name
 from data.place import check_writable, unwritable
+from pipelines import extras, names
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("pipelines.lab", "collect labelled MPTCP kernel logs over emulated paths (root)"),
@@ -67,13 +69,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in {"-h", "--help"}:
         _print_overview()
         return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(f"cczoo {importlib.metadata.version('cczoo')}")
+        return 0
     name, rest = arguments[0], arguments[1:]
     try:
         if name not in SUBCOMMANDS:
             raise unknown_name("subcommand", name, SUBCOMMANDS)
         module_name, help_line = SUBCOMMANDS[name]
         module = importlib.import_module(module_name)
-        parser = argparse.ArgumentParser(
+        parser = names.Parser(
             prog=f"cczoo {name}",
             description=module.__doc__,
             epilog=getattr(module, "EXAMPLE", help_line),
@@ -81,12 +86,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         module.add_arguments(parser)
         args = parser.parse_args(rest)
+        names.check(name, args)
         if isinstance(out := getattr(args, "out", None), Path) and not getattr(args, "where", 0):
             check_writable(out)
         with _tidy_when_told_to_end():
             code: int = module.run(args)
     except UserError as error:
         print(f"cczoo {name}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        absent = extras.missing(error)
+        if absent is None:
+            raise
+        print(f"cczoo {name}: {absent}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: nothing is left to say to it.
@@ -138,7 +150,7 @@ def _use_the_experiments_own_code(arguments: Sequence[str]) -> None:
 
 def _print_overview() -> None:
     width = max(map(len, SUBCOMMANDS))
-    print("usage: cczoo SUBCOMMAND ... (each has --help with an example)\n")
+    print("usage: cczoo SUBCOMMAND ... (each has --help with an example)\n       cczoo --version\n")
     for name, (_, help_line) in SUBCOMMANDS.items():
         print(f"  {name:<{width}}  {help_line}")
     print("\nexample: cczoo ingest data/raw --out data/interim/mine --json")

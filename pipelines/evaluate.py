@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from pipelines import names
+
 TASKS: dict[str, tuple[str, str]] = {
     "sbd": ("pipelines.evaluate_sbd", "a classifier or rule on a table of features"),
     "cc": ("pipelines.evaluate_cc", "congestion controls on simulated scenarios, over seeds"),
@@ -16,7 +18,7 @@ EXAMPLE = """examples:
   cczoo evaluate cc --scenario tcco-fig9-loss --cc cubic,bbr --seeds 10 --json"""
 
 
-class _Lazy(argparse.ArgumentParser):
+class _Lazy(names.Parser):
     """Imports a task's module when its arguments are parsed, so that help stays quick."""
 
     def __init__(self, *args: object, module: str = "", **options: object) -> None:
@@ -25,6 +27,8 @@ class _Lazy(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Add the task's own arguments, then parse."""
+        if self.module == TASKS["cc"][0]:
+            names.check_simulation(args)
         task = importlib.import_module(self.module)
         task.add_arguments(self)
         self.epilog = task.EXAMPLE

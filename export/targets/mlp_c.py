@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from export.compiled import checked_header
 from export.fixed import to_integers, to_values
@@ -95,6 +94,8 @@ def _drift(source: Source, floats: Any) -> dict[str, float]:
 
     Of probabilities where the model answers with one, else of scores.
     """
+    from scipy.special import expit
+
     form: Any = source.form
     rows = len(source.values)
     if not rows:

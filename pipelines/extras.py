@@ -1,0 +1,40 @@
+"""Which extra of the package brings a library that a command didn't find."""
+
+from __future__ import annotations
+
+from data.errors import UserError
+
+EXTRAS: dict[str, str] = {
+    "dvc": "repro",
+    "flaml": "train",
+    "gymnasium": "rl",
+    "joblib": "train",
+    "lightgbm": "train",
+    "lightning": "train",
+    "matplotlib": "report",
+    "mlflow": "registry",
+    "onnxscript": "train",
+    "pettingzoo": "rl",
+    "ray": "train",
+    "safetensors": "train",
+    "skl2onnx": "train",
+    "sklearn": "train",
+    "torch": "train",
+    "tslearn": "train",
+    "xgboost": "train",
+}
+"""Module -> extra, as in pyproject.toml; all others come with the package."""
+
+
+def missing(error: ModuleNotFoundError) -> UserError | None:
+    """What to install where a module isn't there; None where no extra brings it.
+
+    Parameters
+    ----------
+    error : ModuleNotFoundError
+        As the import raised it.
+    """
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        return None
+    return UserError(f"{module} isn't installed: run pip install 'cczoo[{EXTRAS[module]}]'")

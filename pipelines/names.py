@@ -1,0 +1,112 @@
+"""Names that a user gives, looked up before anything that takes long to import.
+
+The commands look them up too, in the registries themselves; this only spares a mistyped name the
+wait. Nothing but the standard library is imported here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import data
+import models
+from data.errors import unknown_name
+
+TARGETS = ("bpf", "c", "json", "lut", "mlp-c", "onnx", "python", "table")
+FUNCTIONS = ("nuwa-tanh",)
+RULES = ("dwc", "sbd", "ton20")
+"""As in the registries of the same names, whose modules import numpy and more."""
+
+_SCENARIOS = Path(data.__file__).parent / "scenarios"
+_ZOO = Path(models.__file__).parent / "zoo"
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses an unknown action or choice in one line that names the nearest one."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            kind = action.option_strings[-1] if action.option_strings else action.dest
+            raise unknown_name(kind, str(value), map(str, action.choices))
+
+
+def check(command: str, args: argparse.Namespace) -> None:
+    """Refuse names that a command would refuse after its imports.
+
+    Parameters
+    ----------
+    command : str
+        The subcommand.
+    args : Namespace
+        Its arguments.
+
+    Raises
+    ------
+    UserError
+        With the nearest name.
+    """
+    given = vars(args)
+    action = given.get("action")
+    if command == "ingest" and args.format != "auto":
+        from data.formats import FORMATS
+
+        _known("format", args.format, FORMATS)
+    if command == "lab" and action in {"run", "collect"}:
+        name = given.get("scenario") or given.get("campaign")
+        _scenario(str(name), _SCENARIOS)
+    if command == "export":
+        for target in args.target:
+            _known("target", target, TARGETS)
+    if command == "predict":
+        _known("prediction", args.what, ("sbd",))
+    if command in {"evaluate", "predict", "export", "zoo"} and given.get("model"):
+        functions = FUNCTIONS if command == "export" or action == "prove" else ()
+        _model(str(args.model), given.get("zoo") or _ZOO, functions)
+
+
+def check_simulation(rest: Sequence[str]) -> None:
+    """Refuse unknown scenarios and controllers of ``cczoo evaluate cc``.
+
+    Parameters
+    ----------
+    rest : sequence of str
+        Arguments as they were given: even parsing them takes the simulator's imports.
+    """
+    from data.netsim.cc import CONTROLS
+
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--scenario", default="")
+    parser.add_argument("--cc", default="all")
+    try:
+        known, _ = parser.parse_known_args(list(rest))
+    except argparse.ArgumentError:
+        return  # the command says what is wrong
+    for name in filter(None, known.scenario.split(",")):
+        _scenario(name, _SCENARIOS / "netsim")
+    for name in known.cc.split(","):
+        if name != "all":
+            _known("congestion control", name, CONTROLS)
+
+
+def _known(kind: str, name: str, names: Iterable[str]) -> None:
+    if name not in (names := tuple(names)):
+        raise unknown_name(kind, name, names)
+
+
+def _scenario(name: str, folder: Path) -> None:
+    if Path(name).exists() or name.endswith((".yaml", ".yml")):
+        return
+    _known("scenario", name, (path.stem for path in folder.glob("*.yaml")))
+
+
+def _model(name: str, zoo: Path, functions: tuple[str, ...]) -> None:
+    if name.startswith("rule:"):
+        _known("rule-based scheme", name.removeprefix("rule:"), RULES)
+    elif not (os.sep in name or name.startswith("registry:") or name.endswith(".onnx")):
+        if Path(name).exists():
+            return
+        _known("model", name, (*functions, *(path.parent.name for path in zoo.glob("*/meta.json"))))
