@@ -76,5 +76,5 @@ lab-data: .make/setup ## collect the campaigns of data/raw again (root; resumes;
 	  $(RUN) cczoo lab collect data/scenarios/$$c.yaml --out data/raw/$$c --jobs $(JOBS); done
 
 clean: ## remove what repro and test have made (not data/raw, not mlruns)
-	rm -rf data/interim data/processed reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf data/interim data/processed models/trained reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
