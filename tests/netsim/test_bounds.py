@@ -1,7 +1,10 @@
 """Scenarios that would never end, or fill the memory, are refused in one line before any work."""
 
 import copy
+import json
 import os
+import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -91,11 +94,18 @@ def test_a_value_beyond_all_bounds_is_refused(name, refused):
     assert len(line) < 400
 
 
-def test_the_scenario_that_is_attacked_is_a_good_one(tmp_path, capsys):
+def test_the_scenario_that_is_attacked_is_a_good_one():
+    scenarios.Scenario.parse(SMALL, "small")
+
+
+def test_the_documents_file_runs(tmp_path, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "netsim.md").read_text()
     path = tmp_path / "my.yaml"
-    path.write_text(yaml.safe_dump(SMALL))
-    assert main(["evaluate", "cc", "--scenario", str(path), "--cc", "reno", "--seeds", "1"]) == 0
-    assert "reno" in capsys.readouterr().out
+    path.write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    command = ["evaluate", "cc", "--scenario", str(path), "--cc", "cubic", "--seeds", "1"]
+    assert main([*command, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert 6 < row["metrics"]["goodput_mbps"]["mean"] < 8
 
 
 def test_what_would_never_end_is_told_by_its_packets(refused):
