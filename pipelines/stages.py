@@ -9,23 +9,45 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import UserError
+from pipelines.gates import GATES
 from pipelines.output import write_text
 from pipelines.stage_imports import PACKAGES, Project, Symbol
 
 EXAMPLE = "example: python -m pipelines.stages --write"
 COMMAND: tuple[Symbol, ...] = (("pipelines.cli", ""),)
+TRAIN: tuple[Symbol, ...] = (("pipelines.train", ""),)
 ENTRIES: dict[str, tuple[Symbol, ...]] = {
-    "ingest": (("pipelines.ingest", "run"),),
-    "features": (("pipelines.featurize", "run"),),
-    "search": (("pipelines.train", ""), ("pipelines.train_steps", "step_search")),
-    "protocol": (("pipelines.train", ""), ("pipelines.train_steps", "step_protocol")),
-    "series": (("pipelines.featurize", "run"),),
-    "neural": (("pipelines.train", ""), ("pipelines.train_neural", "run")),
-    "fit": (("pipelines.train", ""), ("pipelines.train_steps", "step_fit")),
-    "groups": (("pipelines.train", ""), ("pipelines.groups", "run")),
-    "bundle": (("pipelines.export", "run"),),
-    "verify": (("pipelines.verify", "run"),),
-    "report": (("pipelines.report", "run"),),
+    "params": (
+        ("pipelines.check_params", "main"),
+        *((gate, "Settings") for gate in GATES.values()),
+    ),
+    "ingest": (*COMMAND, ("pipelines.ingest", "run")),
+    "features": (*COMMAND, ("pipelines.featurize", "run")),
+    "search": (*COMMAND, *TRAIN, ("pipelines.train_steps", "step_search")),
+    "protocol": (*COMMAND, *TRAIN, ("pipelines.train_steps", "step_protocol")),
+    "series": (*COMMAND, ("pipelines.featurize", "run")),
+    "neural": (
+        *COMMAND,
+        *TRAIN,
+        ("pipelines.train_neural", "NeuralJob"),
+        ("pipelines.train_neural_fit", "fit"),
+    ),
+    "fit": (
+        *COMMAND,
+        *TRAIN,
+        ("pipelines.train_steps", "step_fit"),
+        ("pipelines.zoo", "add_arguments"),
+        ("pipelines.zoo_add", "add"),
+    ),
+    "groups": (*COMMAND, *TRAIN, ("pipelines.groups", "run")),
+    "reproduced": (
+        *COMMAND,
+        ("pipelines.zoo", "add_arguments"),
+        ("pipelines.zoo_reproduced", "run"),
+    ),
+    "bundle": (*COMMAND, ("pipelines.export", "run")),
+    "verify": (*COMMAND, ("pipelines.verify", "run")),
+    "report": (*COMMAND, ("pipelines.report", "run")),
     "register": (("pipelines.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
@@ -66,7 +88,7 @@ def code_of(stage: str, project: Project) -> list[str]:
         raise UserError(
             f"dvc.yaml: stage {stage!r}: say in pipelines/stages.py which functions it calls"
         )
-    files = project.closure((*COMMAND, *ENTRIES[stage]), NEVER)
+    files = project.closure(ENTRIES[stage], NEVER)
     return folded(files, project.files)
 
 
