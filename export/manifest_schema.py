@@ -117,7 +117,7 @@ class Manifest(Document):
     schema_hash: Hash
     model_hash: Hash
     source_model_hash: Hash
-    passes: list[dict[str, Any]] = Field(max_length=16)
+    passes: list[dict[str, int | str]] = Field(max_length=16)
     options: dict[str, Any]
     targets: dict[Text, Target] = Field(max_length=16)
     files: dict[FileName, Hash] = Field(max_length=128)

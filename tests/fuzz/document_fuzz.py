@@ -48,12 +48,12 @@ def mutate(data: bytes, most: int, seed: int) -> bytes:
     if not isinstance(document, dict) or chance.random() < 0.3:
         return atheris.Mutate(data, most)
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
-        _change(document, chance)
+        change(document, chance)
     changed = json.dumps(document).encode()
     return changed if len(changed) <= most else atheris.Mutate(data, most)
 
 
-def _change(document: dict, chance: random.Random) -> None:
+def change(document: dict, chance: random.Random) -> None:
     """Walk down at random; replace, remove, double or nudge what is there."""
     at: dict | list = document
     while True:

@@ -108,6 +108,7 @@ TARGETS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
     "table": compiled("table_fuzz.c", f"-I{RUNTIME}"),
     "companion": with_features("companion_fuzz.c"),
     "document": interpreted("document_fuzz.py"),
+    "manifest": interpreted("manifest_fuzz.py"),
 }
 """Name -> what makes its command and environment; its seeds are in corpus/<name>."""
 

@@ -1,14 +1,18 @@
 """A few seconds of fuzzing from the stored seeds; ``make fuzz`` takes longer."""
 
+import json
+
 import pytest
 
 from export.document import dumps, loads
 from export.forms import FORMS
+from export.manifest import read_manifest
 from export.table_file import read, write
 from features.spec import schema_hash
+from models.sbd.store import Meta
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
-LEAST = {"companion": 100, "document": 300, "table": 1000}
+LEAST = {"companion": 100, "document": 300, "manifest": 100, "table": 1000}
 """Executions that a busy machine reaches in the time; fewer mean that nothing was fuzzed."""
 
 
@@ -39,3 +43,16 @@ def test_seeds_are_of_this_version():
             assert found == form
     assert kinds == set(FORMS), "a kind without a seed in corpus/document is hardly fuzzed"
     assert set(tables) == {"left", "right"}, "the deepest trees, too large to keep twice"
+
+
+def test_seeds_of_manifests_are_of_this_version():
+    """Otherwise the fuzzer wouldn't come past the first check."""
+    taken = set()
+    for path in (HERE / "corpus" / "manifest").iterdir():
+        content = path.read_bytes()
+        if content.startswith(b"meta"):
+            Meta.parse(json.loads(content[4:]), path.name)
+            taken.add("meta")
+        else:
+            taken.add(read_manifest(content, path.name)["kind"])
+    assert taken == {"meta", "lut", "tree"}
