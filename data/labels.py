@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import UserError
+from data.names import printable
 from data.place import reason
 from data.schema import CONNECTIONS, LABELS
 
@@ -252,7 +253,10 @@ def match_labels(sources: list[tuple[str, Path]], given: Path | None, found: lis
     for path in [given] if given else sorted(found, key=lambda path: len(path.parts)):
         labels = read_labels(path)
         mine = [s for s in sources if given or s[1].is_relative_to(path.parent)]
-        names = [name if given else file.relative_to(path.parent).as_posix() for name, file in mine]
+        names = [
+            name if given else printable(file.relative_to(path.parent).as_posix())
+            for name, file in mine
+        ]
         matches = labels.match(names, [file for _, file in mine])
         for (name, _), row in zip(mine, matches, strict=True):
             if row is not None:

@@ -57,9 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 the work failed, 2 the user's input is wrong.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # The name of a file may hold bytes that are no text.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # The name of a file may hold bytes that are no text.
+            stream.reconfigure(errors="backslashreplace")
     _use_the_experiments_own_code(arguments)
     logging.basicConfig(
         level=os.environ.get("CCZOO_LOG", "INFO").upper(),

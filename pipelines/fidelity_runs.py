@@ -107,16 +107,16 @@ def simulate_all(records: list[Record], out: Path, jobs: int) -> None:
     records : list of dict
         Of ``campaign.jsonl``.
     out : Path
-        Replaced.
+        Made; an earlier one is replaced, if it holds nothing else.
     jobs : int
         Threads; the simulator holds no lock.
     """
-    import shutil
-
     from data.netsim import events
+    from data.place import building
+    from data.store import own_files
 
-    shutil.rmtree(out, ignore_errors=True)
-    events.write(_side_by_side(simulated, records, jobs, "simulating the campaigns"), out)
+    with building(out, own_files, "this command") as fresh:
+        events.write(_side_by_side(simulated, records, jobs, "simulating the campaigns"), fresh)
 
 
 def _side_by_side(
