@@ -38,8 +38,9 @@ tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (roo
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
 	@$(RUN) python -m pipelines.register --check
-	@$(RUN) dvc repro
+	@$(RUN) python -m pipelines.repro
 	@$(RUN) cczoo report --where
+	@$(RUN) cczoo zoo reproduced
 
 test: .make/setup ## all tests
 	$(RUN) pytest -n 2 --dist loadgroup tests
@@ -75,5 +76,5 @@ lab-data: .make/setup ## collect the campaigns of data/raw again (root; resumes;
 	  $(RUN) cczoo lab collect data/scenarios/$$c.yaml --out data/raw/$$c --jobs $(JOBS); done
 
 clean: ## remove what repro and test have made (not data/raw, not mlruns)
-	rm -rf data/interim data/processed reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf data/interim data/processed models/trained reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

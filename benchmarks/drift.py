@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from features.sbd import features_of
 from models.sbd import drift, reference
 from models.sbd import table as tables
+from models.sbd.holdout import unseen_rows
 from models.sbd.params import Drift, Protocol
 from models.sbd.table import Windows
 
@@ -40,7 +41,7 @@ class Trials:
         protocol = Protocol()
         whole = tables.windows(tables.read(path))
         self.names = [feature.name for feature in features_of(family)][:FEATURES]
-        known = np.isin(whole.column("dataset"), (*protocol.sites, protocol.varied))
+        known = ~unseen_rows(whole, protocol)
         self.table: Windows = whole.take(known & whole.finite(self.names) & (whole.y >= 0))
         x, y = self.table.matrix(self.names), self.table.y
         self.probability = np.zeros(len(y))

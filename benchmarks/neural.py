@@ -32,7 +32,8 @@ def main() -> int:
     settings = yaml.safe_load((ROOT / "params.yaml").read_text())
     out = PLACE
     if args.quick:
-        settings["models"]["neural"] = {**settings["models"].get("neural", {}), **QUICK}
+        models = settings["models"]["sbd"]
+        models["neural"] = {**models.get("neural", {}), **QUICK}
         out = PLACE.with_name("neural-quick")
         shutil.rmtree(out, ignore_errors=True)
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as params:

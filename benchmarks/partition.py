@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.errors import UserError
 from data.labels import pair_label
 from data.store import iter_connections
 from features.pairs import pair_windows
@@ -67,6 +68,14 @@ def measure(judged: list[Judged]) -> dict:
     return result
 
 
+def _settings() -> dict:
+    """What all models' features are computed with."""
+    first, *others = (store.load(name).meta.feature_settings for name in MODELS)
+    if any(other != first for other in others):
+        raise UserError(f"{', '.join(MODELS)}: trained on windows of different settings")
+    return first
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -74,7 +83,7 @@ def main() -> int:
     parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    params = SbdParams()
+    params = SbdParams.parse(_settings(), "models")
     report = {
         "common": measure(list(common(args.events, params))),
         "own": measure(list(own(args.events, params))),

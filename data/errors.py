@@ -30,7 +30,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
     UserError
         To be raised by the caller.
     """
-    names = sorted(known)
+    # A name out of an array is numpy's own kind of text, whose repr is np.str_('XX').
+    names = sorted(map(str, known))
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
-    return UserError(f"unknown {kind} {name!r}: {hint}")
+    there = f"known: {', '.join(names)}" if names else "there is none yet"
+    hint = f"did you mean {near[0]!r}?" if near else there
+    return UserError(f"unknown {kind} {str(name)!r}: {hint}")
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """Text of unknown origin as it may be printed: one line, no control characters, not endless."""
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= most else shown[: most - 3] + "..."

@@ -8,10 +8,9 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,24 @@ import pyarrow.parquet as pq
 from data import formats
 from data.errors import UserError
 from data.formats.base import Options
-from data.labels import KNOWN, LABELS_FILE, match_labels
+from data.inputs import Source, check_outside, copy_stream, find_sources, is_stream
+from data.labels import KNOWN, match_labels
+from data.place import building
+from data.pool import Show, read_shards
 from data.schema import CONNECTIONS, QUARANTINE
-from data.source import Shard, ShardResult, ingest_shard
+from data.source import Shard, ShardResult
+from data.store import RECORD, own_files
 
 SHARD_BYTES = 64 << 20
 """Files are put together to parts until they have about so much text."""
 COMPRESSION_GUESS = 8
 """Text per compressed byte, to size the shards alike."""
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
+Progress = Callable[[str, int], AbstractContextManager[Show]]
+"""(label, total bytes) -> what is told the bytes that have been read."""
+
+
+STREAMS = "streams"
+"""Where copies of pipes lie while they are read."""
 
 
 @dataclass(frozen=True)
@@ -54,57 +62,6 @@ class Settings:
     srtt_unit: str = "auto"
 
 
-NOT_LOGS = (LABELS_FILE, "campaign.jsonl")
-"""What the lab writes beside its logs: labels, and its own account of every run."""
-
-
-def find_sources(paths: list[Path]) -> tuple[list[tuple[str, Path]], list[Path]]:
-    """List the log files under the given paths.
-
-    Parameters
-    ----------
-    paths : list of Path
-        Files and directories (searched to any depth; hidden files are left out).
-
-    Returns
-    -------
-    sources : list of (str, Path)
-        Name (relative to the directory, or the file's own) and path, sorted by name.
-    labels : list of Path
-        The ``labels.csv`` files found, which aren't logs.
-
-    Raises
-    ------
-    UserError
-        When a path doesn't exist or holds no file.
-    """
-    found: dict[Path, str] = {}
-    labels: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(
-                file
-                for file in path.rglob("*")
-                if file.is_file()
-                and not any(part.startswith(".") for part in file.relative_to(path).parts)
-            )
-            labels += [file for file in inside if file.name == LABELS_FILE]
-            logs = [file for file in inside if file.name not in NOT_LOGS]
-            for file in logs:
-                found.setdefault(file, file.relative_to(path).as_posix())
-        elif path.exists():
-            found.setdefault(path, path.name)
-        else:
-            raise UserError(f"{path}: no such file or directory: give a log or a directory of logs")
-    if not found:
-        raise UserError(f"{', '.join(map(str, paths))}: no log files in there")
-    taken = Counter(found.values())
-    sources = [
-        (name if taken[name] == 1 else path.as_posix(), path) for path, name in found.items()
-    ]
-    return sorted(sources), labels
-
-
 def ingest(
     paths: list[Path],
     out: Path,
@@ -117,15 +74,15 @@ def ingest(
     Parameters
     ----------
     paths : list of Path
-        Files or directories.
+        Files, directories, pipes, or ``-`` for standard input.
     out : Path
-        The directory to make; an earlier ingested one is replaced.
+        The directory to make; an earlier ingested one is replaced, if it holds nothing else.
     labels : Path, optional
         The labels file; by default each ``labels.csv`` found labels the logs below it.
     settings : Settings, optional
         Format, processes and the like.
     progress : callable, optional
-        Wraps the iteration over shards: (iterable, label, total).
+        Shows the bytes read: (label, total) -> context that gives what is told of them.
 
     Returns
     -------
@@ -136,25 +93,27 @@ def ingest(
     Raises
     ------
     UserError
-        For missing paths, an unknown format, a wrong labels file, or an ``out`` that holds
-        something else.
+        For missing paths, devices, an unknown format, a wrong labels file, or an ``out`` that
+        holds something else, lies in a directory that is read, or can't be written.
     """
     settings = settings or Settings()
     started = time.monotonic()
     if settings.format != "auto":
         formats.load(settings.format)
     key = _key_pattern(settings.connection_key)
+    check_outside(out, paths)
     sources, found_labels = find_sources(paths)
     if labels is not None:
         sources = [s for s in sources if s[1].resolve() != labels.resolve()]
     table = match_labels(sources, labels, found_labels)
-    _check_out(out)
-    work = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(work, ignore_errors=True)
-    (work / "events").mkdir(parents=True)
-    try:
+    with building(out, own_files, "cczoo ingest") as work:
+        (work / "events").mkdir()
+        sources = _copied(sources, work / STREAMS)
         shards = _shards(sources, key, work, settings)
-        results = _run(shards, settings.jobs, progress)
+        total = sum(path.stat().st_size for _, path in sources)
+        with progress("ingest", total) if progress else nullcontext(lambda _: None) as show:
+            results = read_shards(shards, settings.jobs or len(os.sched_getaffinity(0)), show)
+        shutil.rmtree(work / STREAMS, ignore_errors=True)
         _write_connections(work, results, table.columns, table.rows)
         _write_quarantine(work, results)
         report = _report(results)
@@ -162,11 +121,27 @@ def ingest(
         report["labels_unmatched"] = table.unmatched
         report["sources_unlabelled"] = len(sources) - len(table.rows)
         report["seconds"] = round(time.monotonic() - started, 3)
-        (work / "ingest.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        _replace(work, out)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        _write_record(work, report)
     return report
+
+
+def _copied(sources: list[Source], folder: Path) -> list[Source]:
+    """The sources, with copies in place of what can be read only once."""
+    kept = []
+    for number, (name, path) in enumerate(sources):
+        if is_stream(path):
+            folder.mkdir(exist_ok=True)
+            copy_stream(path, folder / str(number))
+            path = folder / str(number)
+        kept.append((name, path))
+    return kept
+
+
+def _write_record(work: Path, report: dict[str, Any]) -> None:
+    """Write the counts and the names of all files, which say what a later run may replace."""
+    files = [path.relative_to(work).as_posix() for path in work.rglob("*") if path.is_file()]
+    record = report | {"files": sorted([RECORD, *files])}
+    (work / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def _key_pattern(text: str | None) -> re.Pattern[str] | None:
@@ -179,15 +154,6 @@ def _key_pattern(text: str | None) -> re.Pattern[str] | None:
     if pattern.groups != 1:
         raise UserError(f"--connection-key {text!r}: put exactly one group (...) into it")
     return pattern
-
-
-def _check_out(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file: give a directory to make")
-    if out.is_dir() and any(out.iterdir()) and not (out / "ingest.json").exists():
-        raise UserError(
-            f"{out}: holds something that isn't an ingested directory: give a new or empty one"
-        )
 
 
 def _shards(
@@ -226,18 +192,6 @@ def _shards(
 def _text_bytes(path: Path) -> int:
     size = path.stat().st_size
     return size * COMPRESSION_GUESS if path.suffix in {".gz", ".zst"} else size
-
-
-def _run(shards: list[Shard], jobs: int | None, progress: Progress | None) -> list[ShardResult]:
-    def watched(items: Iterable[ShardResult]) -> Iterable[ShardResult]:
-        return progress(items, "ingest", len(shards)) if progress else items
-
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(shards))
-    if jobs <= 1:
-        return list(watched(map(ingest_shard, shards)))
-    # Spawned rather than forked: the parent's threads (Arrow) don't survive a fork.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return list(watched(pool.map(ingest_shard, shards)))
 
 
 def _write_connections(
@@ -283,12 +237,3 @@ def _report(results: list[ShardResult]) -> dict[str, Any]:
     report: dict[str, Any] = {name: counts[name] for name in names}
     report["formats"] = dict(sorted(by_format.items()))
     return report
-
-
-def _replace(work: Path, out: Path) -> None:
-    """Put the finished directory in place; the old one is there until then."""
-    old = out.with_name(f".{out.name}.{os.getpid()}.old")
-    if out.exists():
-        out.rename(old)
-    work.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

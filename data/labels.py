@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import UserError
+from data.place import reason
 from data.schema import CONNECTIONS, LABELS
 
 LABELS_FILE = "labels.csv"
@@ -69,7 +70,10 @@ class Labels:
         full = [_stems(str(path.resolve())) for path in paths]
         found: list[int | None] = [None] * len(sources)
         for number, row in enumerate(self.rows):
-            name = _clean(row["source"] or "")
+            name = row["source"] or ""
+            # As the tables write a name, a backslash begins an escaped byte.
+            if len(exact.get(name, ())) != 1:
+                name = _clean(name)
             index = self._find(name, exact, by_stem, sources, full)
             if index is None:
                 continue
@@ -160,11 +164,13 @@ def read_labels(path: Path) -> Labels:
     UserError
         For an unreadable file, a missing column, a row of the wrong width or an unknown label.
     """
+    if path.exists() and not (path.is_file() or path.is_fifo()):
+        raise UserError(f"{path}: not a file: give a readable labels file")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = list(csv.reader(file))
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: give a readable labels file") from None
+        raise UserError(f"{path}: {reason(error)}: give a readable labels file") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: not a CSV in UTF-8: {error}") from None
     header = [name.strip() for name in table[0]] if table else []

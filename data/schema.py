@@ -5,7 +5,7 @@ An *ingested directory* holds::
     events/part-*.parquet    all events of one connection lie in one part
     connections.parquet      one row per connection
     quarantine.parquet       lines that could not be understood, and why
-    ingest.json              the counts
+    ingest.json              the counts, and the names of all these files
 
 Every value is an integer in a base unit (microseconds, bytes, segments, bits per second), so
 that nothing is rounded on the way from the kernel.
@@ -108,12 +108,16 @@ QUARANTINE = pa.schema(
     [
         ("source", pa.string()),
         ("line", pa.int64()),
+        ("count", pa.int64()),
         ("byte_offset", pa.int64()),
         ("reason", pa.string()),
         ("text", pa.string()),
     ]
 )
-"""``line`` counts from 1, ``byte_offset`` from 0 in the decompressed file; text is cut at 200."""
+"""A row is ``count`` adjacent lines that agree in ``reason`` and ``text`` (cut at 200 characters).
+
+``line`` (from 1) and ``byte_offset`` (from 0 in the decompressed file) are those of the first.
+"""
 
 LABELS = ("SB", "NSB")
 """Shared bottleneck and non-shared bottleneck."""

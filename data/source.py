@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data import formats
-from data.errors import UserError
 from data.formats.base import (
     DAMAGED_STREAM,
     EVENT,
@@ -29,15 +27,16 @@ from data.formats.base import (
     Reader,
     Socket,
 )
+from data.quarantine import Quarantine
 from data.reorder import kept_lines, reordered
-from data.schema import QUARANTINE
 from data.spool import NUMBER_OF_VARIABLES, Spool
 from data.store import PartWriter
 from data.stream import Block, DamagedStream, blocks, head
 
-TEXT_BYTES = 200
 UNKNOWN = "unrecognised"
 BAD_FIRST = range(FIRST_REASON, FIRST_REASON + len(REASONS))
+Count = Callable[[int], None]
+"""Is told how many more bytes of the files on disk have been read."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class _Found:
         return self.spool.count(self.number)
 
 
-def ingest_shard(shard: Shard) -> ShardResult:
+def ingest_shard(shard: Shard, count: Count) -> ShardResult:
     """Read a shard's files and write its parts and its quarantine under ``shard.work``."""
     result = ShardResult()
     quarantine = Quarantine(shard.work / f"quarantine-{shard.number:05d}.parquet")
@@ -91,7 +90,7 @@ def ingest_shard(shard: Shard) -> ShardResult:
             j += 1
         found: list[_Found] = []
         for name, path in shard.sources[i:j]:
-            found += _Source(name, path, shard, quarantine, result).read()
+            found += _Source(name, path, shard, quarantine, result).read(count)
         result.connections += _write_unit(found, key, parts, result)
         for spool in {id(item.spool): item.spool for item in found}.values():
             spool.close()
@@ -115,10 +114,7 @@ class _Source:
         self._counts: Counter[str] = Counter(sources=1)
         self._spool = Spool(shard.work)
         self._unfinished: int | None = None
-        try:
-            chosen = formats.recognise(head(path)) if shard.format == "auto" else shard.format
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: make it readable or leave it out") from None
+        chosen = formats.recognise(head(path)) if shard.format == "auto" else shard.format
         self._format = chosen or UNKNOWN
         self._pieces = False
         self._reader: Reader | None = None
@@ -127,13 +123,19 @@ class _Source:
             self._pieces = getattr(module, "PIECES", False)
             self._reader = module.reader(replace(shard.options, name=name))
 
-    def read(self) -> list[_Found]:
+    def read(self, count: Count) -> list[_Found]:
         """Read the file; what it is about, by socket."""
-        line, offset = 1, 0
+        line, offset, seen = 1, 0, 0
+
+        def watch(position: int) -> None:
+            nonlocal seen
+            count(position - seen)
+            seen = position
+
         try:
-            for block in blocks(self._path, self._pieces):
+            for block in blocks(self._path, self._pieces, watch):
                 line = block.first_line + len(block.lines.starts) - block.unfinished
-                offset = block.offset + len(block.lines.buffer)
+                offset = block.offset + block.size
                 self._take(block)
         except DamagedStream as error:
             # The damage is a line of its own: something was there and couldn't be read.
@@ -205,15 +207,8 @@ class _Source:
         self._counts.update(
             lines_read=len(status), event_lines=kept, skipped_lines=skipped, quarantined_lines=bad
         )
-        if not bad:
-            return
-        for i in np.flatnonzero(status >= FIRST_REASON).tolist():
-            start, end = int(block.lines.starts[i]), int(block.lines.ends[i])
-            text = block.lines.buffer[start : min(end, start + 4 * TEXT_BYTES)].tobytes()
-            reason = reasons.get(i) or REASONS[status[i] - FIRST_REASON]
-            self._quarantine.add(
-                self._name, block.first_line + i, block.offset + start, reason, text
-            )
+        if bad:
+            self._quarantine.add_lines(self._name, block, status, reasons)
 
 
 def _write_unit(
@@ -307,39 +302,3 @@ def _ordered(spool: Spool, socket: int, variable: int) -> Any:
     value = np.concatenate([segment[1] for segment in segments])
     order = np.argsort(time_us, kind="stable")
     yield time_us[order], value[order]
-
-
-class Quarantine:
-    """Writes quarantined lines in blocks, so that a file full of them costs no memory."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
-        self._rows: list[tuple[str, int, int, str, str]] = []
-
-    def add(self, source: str, line: int, offset: int, reason: str, text: bytes | str) -> None:
-        """Keep a line: number from 1, offset from 0 in the decompressed file."""
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", "backslashreplace")
-        self._rows.append((source, line, offset, reason, text[:TEXT_BYTES]))
-        if len(self._rows) >= 1 << 16:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, QUARANTINE, compression="zstd")
-        columns = [
-            pa.array(column, kind)
-            for column, kind in zip(zip(*self._rows, strict=True), QUARANTINE.types, strict=True)
-        ]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=QUARANTINE))
-        self._rows = []
-
-    def close(self) -> Path | None:
-        """Finish; None when nothing was quarantined."""
-        if self._rows:
-            self._flush()
-        if self._writer is None:
-            return None
-        self._writer.close()
-        return self._path

@@ -67,8 +67,9 @@ class Spool:
             with tempfile.NamedTemporaryFile(
                 dir=self._directory, prefix="run-", delete=False
             ) as file:
-                time_sorted.tofile(file)
-                value_sorted.tofile(file)
+                # numpy's own writing forgets why the system refuses.
+                file.write(time_sorted.data)
+                file.write(value_sorted.data)
             self._runs.append(_Run(bounds, None, None, Path(file.name)))
         else:
             self._runs.append(_Run(bounds, time_sorted, value_sorted, None))

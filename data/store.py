@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,13 @@ ROW_GROUP_ROWS = 1 << 20
 PART_ROWS = 16 << 20
 """A part is closed at the next connection after so many events: readers hold one in memory."""
 VARIABLE_NAMES = list(VARIABLES)
+RECORD = "ingest.json"
+EVENTS_FOLDER = "events/"
+"""Is there without any events too."""
+_WITHOUT_LIST = re.compile(
+    r"(ingest\.json|connections\.parquet|quarantine\.parquet|events/part-\d{5}(-\d{2,})?\.parquet)"
+)
+"""What records name that hold no list of files: older ones, and the simulator's."""
 
 
 def read_report(directory: Path) -> dict[str, Any]:
@@ -36,7 +44,7 @@ def read_report(directory: Path) -> dict[str, Any]:
     UserError
         When the directory isn't an ingested one.
     """
-    path = directory / "ingest.json"
+    path = directory / RECORD
     try:
         report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -45,6 +53,27 @@ def read_report(directory: Path) -> dict[str, Any]:
             f"`cczoo ingest LOGS --out {directory}`"
         ) from None
     return report
+
+
+def own_files(directory: Path) -> set[str]:
+    """Names (relative, with /) of what an ingested directory's record lists: `data.place.Own`.
+
+    Returns
+    -------
+    set of str
+        Empty when there is no readable record.
+    """
+    try:
+        record = json.loads((directory / RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return set()
+    if not isinstance(record, dict) or "lines_read" not in record:
+        return set()
+    listed = record.get("files")
+    if isinstance(listed, list):
+        return {RECORD, EVENTS_FOLDER, *(name for name in listed if isinstance(name, str))}
+    names = (path.relative_to(directory).as_posix() for path in directory.rglob("*"))
+    return {EVENTS_FOLDER, *(name for name in names if _WITHOUT_LIST.fullmatch(name))}
 
 
 def read_connections(directory: Path | str) -> pl.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -11,12 +12,25 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from data.errors import UserError
 from data.formats.base import MAX_LINE_BYTES, Lines
+from data.place import reason
 
 BLOCK_BYTES = 1 << 20
 """Small enough that parsed columns stay in the cache's reach, large enough to hide Python."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+MARKS = (
+    (codecs.BOM_UTF8, None),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks and what has to be decoded after each; UTF-16's is a beginning of UTF-32's."""
+LONGEST_MARK = 4
+Watch = Callable[[int], None]
+"""Is told, time and again, how many bytes of the file on disk have been read."""
 
 
 class DamagedStream(Exception):
@@ -27,36 +41,73 @@ class Block(NamedTuple):
     """Some lines, the number of the first (from 1) and the offset of ``buffer[0]`` in the file.
 
     ``too_long`` marks a block of one line whose middle was left out; ``ends`` then cuts the kept
-    beginning. ``unfinished`` says that the last line goes on in the next block.
+    beginning. ``unfinished`` says that the last line goes on in the next block. ``size`` counts the
+    bytes of the lines, those left out too.
     """
 
     lines: Lines
     first_line: int
     offset: int
+    size: int
     too_long: bool = False
     unfinished: bool = False
 
 
-def decompressed(path: Path) -> Iterator[bytes]:
+def decompressed(path: Path, watch: Watch | None = None) -> Iterator[bytes]:
     """Yield a file's content, decompressed by its magic bytes (gzip, zstd, several members too).
 
     Raises
     ------
     DamagedStream
         After everything that could be decompressed was yielded.
-    OSError
+    UserError
         When the file can't be read.
     """
-    with path.open("rb") as file:
-        head = file.read(4)
-        file.seek(0)
-        if head.startswith(GZIP_MAGIC):
-            yield from _gunzip(file)
-        elif head == ZSTD_MAGIC:
-            yield from _unzstd(file)
-        else:
-            while block := file.read(BLOCK_BYTES):
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+            file.seek(0)
+            for block in _unpack(file, head):
                 yield block
+                if watch:
+                    watch(file.tell())
+    except OSError as error:
+        raise UserError(f"{path}: {reason(error)}: make it readable or leave it out") from None
+
+
+def _unpack(file: IO[bytes], head: bytes) -> Iterator[bytes]:
+    if head.startswith(GZIP_MAGIC):
+        yield from _gunzip(file)
+    elif head == ZSTD_MAGIC:
+        yield from _unzstd(file)
+    else:
+        while block := file.read(BLOCK_BYTES):
+            yield block
+
+
+def _text(path: Path, watch: Watch | None = None) -> tuple[int, Iterator[bytes]]:
+    """Size of a file's byte order mark, and its content after that, from UTF-16 too, as UTF-8."""
+    source = decompressed(path, watch)
+    first, damage = b"", None
+    try:
+        while len(first) < LONGEST_MARK and (piece := next(source, None)) is not None:
+            first += piece
+    except DamagedStream as error:
+        damage = error
+    for mark, encoding in MARKS:
+        if first.startswith(mark):
+            if encoding is None:
+                return len(mark), _rest(first[len(mark) :], source, damage)
+            rest = _rest(first[len(mark) :], source, damage)
+            return 0, codecs.iterencode(codecs.iterdecode(rest, encoding, "replace"), "utf-8")
+    return 0, _rest(first, source, damage)
+
+
+def _rest(first: bytes, source: Iterator[bytes], damage: DamagedStream | None) -> Iterator[bytes]:
+    yield first
+    if damage is not None:
+        raise damage
+    yield from source
 
 
 def _gunzip(file: IO[bytes]) -> Iterator[bytes]:
@@ -151,7 +202,7 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
     """The first bytes of the decompressed content, for recognising it; never raises on damage."""
     got = b""
     try:
-        for block in decompressed(path):
+        for block in _text(path)[1]:
             got += block
             if len(got) >= size:
                 break
@@ -160,7 +211,7 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
     return got[:size]
 
 
-def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
+def blocks(path: Path, pieces: bool = False, watch: Watch | None = None) -> Iterator[Block]:
     """Cut a file into blocks of complete lines.
 
     A line of more than ``MAX_LINE_BYTES`` comes as a block of its own with ``too_long`` set and
@@ -173,6 +224,8 @@ def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
         The file.
     pieces : bool
         For formats whose lines may have any length.
+    watch : callable, optional
+        Is told how far the file has been read.
 
     Yields
     ------
@@ -184,10 +237,10 @@ def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
     DamagedStream
         After the lines before the damage were yielded, the cut one included.
     """
-    carry, offset, number = b"", 0, 1
+    offset, source = _text(path, watch)
+    carry, number = b"", 1
     skipping, skipped, unfinished = False, 0, False
     damage: DamagedStream | None = None
-    source = decompressed(path)
     while True:
         try:
             fresh = next(source, None)
@@ -200,7 +253,7 @@ def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
             if stop < 0:
                 skipped += len(fresh)
                 continue
-            yield _long(carry, number, offset)
+            yield _long(carry, number, offset, skipped + stop + 1)
             offset += skipped + stop + 1
             number += 1
             carry, fresh, skipping = b"", fresh[stop + 1 :], False
@@ -221,11 +274,11 @@ def blocks(path: Path, pieces: bool = False) -> Iterator[Block]:
             else:
                 skipping, skipped, carry = True, len(carry), carry[:1024]
     if skipping:
-        yield _long(carry, number, offset)
+        yield _long(carry, number, offset, skipped)
     elif carry:
         yield _block(carry, number, offset)
     elif unfinished:
-        yield _long(b"", number, offset)._replace(too_long=False)
+        yield _long(b"", number, offset, 0)._replace(too_long=False)
     if damage is not None:
         raise damage
 
@@ -238,7 +291,8 @@ def _block(text: bytes, number: int, offset: int) -> Block:
     starts = np.empty_like(ends)
     starts[0] = 0
     starts[1:] = ends[:-1] + 1
-    return Block(Lines(buffer, starts, _without_return(buffer, starts, ends)), number, offset)
+    lines = Lines(buffer, starts, _without_return(buffer, starts, ends))
+    return Block(lines, number, offset, len(text))
 
 
 def _without_return(
@@ -250,8 +304,6 @@ def _without_return(
     return shorter
 
 
-def _long(kept: bytes, number: int, offset: int) -> Block:
-    buffer = np.frombuffer(kept, np.uint8)
-    return Block(
-        Lines(buffer, np.zeros(1, np.int64), np.array([len(kept)])), number, offset, too_long=True
-    )
+def _long(kept: bytes, number: int, offset: int, size: int) -> Block:
+    lines = Lines(np.frombuffer(kept, np.uint8), np.zeros(1, np.int64), np.array([len(kept)]))
+    return Block(lines, number, offset, size, too_long=True)

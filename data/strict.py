@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from data import yaml_text
 from data.errors import UserError
+
+LONGEST = 60
+"""Characters of a wrong value that a message repeats."""
 
 
 class Strict(BaseModel):
     """Base of every settings model: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def parse(cls, tree: Self | Mapping[str, Any], where: str) -> Self:
@@ -54,12 +57,7 @@ class Strict(BaseModel):
         UserError
             When the file is missing, isn't YAML or doesn't validate.
         """
-        try:
-            tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: give a readable YAML file") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+        tree = yaml_text.read(path)
         if not isinstance(tree, Mapping):
             raise UserError(f"{path}: a mapping of settings was expected at the top")
         return cls.parse(tree, str(path))
@@ -71,7 +69,9 @@ def _explain(model: type[BaseModel], item: Any) -> str:
     if item["type"] == "value_error":  # said by a model of ours, names in it
         return f"{path}: {item['ctx']['error']}" if path else str(item["ctx"]["error"])
     if item["type"] != "extra_forbidden":
-        return f"{path}: {item['msg'].lower()}"
+        given = item.get("input")
+        told = f", not {given!r}" if isinstance(given, (bool, int, float, str)) else ""
+        return f"{path}: {item['msg'].lower()}{told if len(told) <= LONGEST else ''}"
     near = difflib.get_close_matches(location[-1], sorted(_keys(model)), n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""
     return f"{path}: unknown key{hint}"

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 from data.errors import UserError
 from export.document import canonical, parse_json
 from export.ir import Form, Ints, Verdicts
+from export.manifest_schema import Certificate
+from export.plain_files import Broken, read_plain
 
 CERTIFICATE = "certificate.json"
 FORMAT = "cczoo-certificate"
@@ -79,6 +82,11 @@ def write_certificate(directory: Path, manifest: bytes, report: dict[str, Any]) 
         Content of its manifest: the certificate is for this one alone.
     report : dict
         What verification found.
+
+    Raises
+    ------
+    UserError
+        When it can't be written there.
     """
     content = {
         **report,
@@ -90,9 +98,20 @@ def write_certificate(directory: Path, manifest: bytes, report: dict[str, Any]) 
         "system": platform.system(),
         "release": platform.release(),
     }
-    part = directory / f".{CERTIFICATE}.{os.getpid()}.part"
-    part.write_text(_sealed(content))
-    part.replace(directory / CERTIFICATE)
+    if (directory / CERTIFICATE).is_dir() and not (directory / CERTIFICATE).is_symlink():
+        return  # refused already, as something that no export and no verify writes
+    try:
+        # A name that nobody can have foreseen: the directory may be a stranger's.
+        handle, name = tempfile.mkstemp(dir=directory, prefix=f".{CERTIFICATE}.", suffix=".part")
+        part = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(handle, 0o644)
+            file.write(_sealed(content))
+        part.replace(directory / CERTIFICATE)
+    except OSError as error:
+        raise UserError(
+            f"{directory / CERTIFICATE}: {error.strerror}: verify a copy that you may write to"
+        ) from None
 
 
 def certificate_problem(directory: Path, manifest: bytes) -> str:
@@ -113,9 +132,11 @@ def certificate_problem(directory: Path, manifest: bytes) -> str:
     """
     path = directory / CERTIFICATE
     try:
-        text = path.read_bytes()
+        text = read_plain(path)
     except FileNotFoundError:
         return ""
+    except Broken as error:
+        return str(error)
     altered = f"{CERTIFICATE}: altered since it was written; verify has made it anew"
     try:
         content = parse_json(text, str(path))
@@ -124,7 +145,11 @@ def certificate_problem(directory: Path, manifest: bytes) -> str:
     if not isinstance(content, dict):
         return altered
     content.pop("certificate_hash", None)
-    if _sealed(content).encode() != text:
+    try:
+        Certificate.parse(content, CERTIFICATE)
+        if _sealed(content).encode() != text:
+            return altered
+    except (UserError, RecursionError):
         return altered
     if content.get("ok") and content.get("manifest_hash") != hashlib.sha256(manifest).hexdigest():
         return f"{CERTIFICATE}: of another bundle; verify has made it anew"

@@ -24,6 +24,7 @@ from features.spec import Feature
 FORMAT = "cczoo-form"
 VERSION = 1
 MAX_BYTES = 64 << 20
+MAX_TEXT = 4096
 _HEAD = {"format", "version", "kind", "features", "labels", "cut"}
 
 
@@ -73,6 +74,7 @@ def parse_json(text: str | bytes, where: str) -> Any:
             object_pairs_hook=_unique_keys,
             parse_constant=_no_constant,
             parse_int=_bounded_int,
+            parse_float=_finite_float,
         )
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -127,8 +129,8 @@ def _form(document: Any) -> Form:
     except UserError as error:
         raise Malformed(str(error)) from None
     labels = listed(document["labels"], "labels")
-    if not labels or not all(isinstance(label, str) and label for label in labels):
-        raise Malformed("labels: names were expected")
+    if not labels or not all(map(_printable, labels)):
+        raise Malformed("labels: printable names were expected")
     cut = integer(document["cut"], "cut", -(2**63), 2**63 - 1)
     return module.parse(document, features, tuple(labels), cut)
 
@@ -139,8 +141,8 @@ def _feature(item: Any, index: int) -> Feature:
     if not isinstance(item, dict) or set(item) != names:
         raise Malformed(f"{where}: an object with {', '.join(sorted(names))} was expected")
     for key in ("name", "unit", "source", "doc"):
-        if not isinstance(item[key], str):
-            raise Malformed(f"{where}.{key}: text was expected")
+        if item[key] != "" and not _printable(item[key]):
+            raise Malformed(f"{where}.{key}: a line of printable text was expected")
     if not item["name"] or not item["name"].isidentifier() or not item["name"].isascii():
         raise Malformed(f"{where}.name: letters, digits and underscores were expected")
     for key in ("low", "high"):
@@ -153,6 +155,11 @@ def _feature(item: Any, index: int) -> Feature:
     return Feature(**(item | {"scale": scale}))
 
 
+def _printable(text: Any) -> bool:
+    """A line of text, which stands in comments of generated code."""
+    return isinstance(text, str) and 0 < len(text) <= MAX_TEXT and text.isprintable()
+
+
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) != len(pairs):
         raise ValueError("a key is given twice")
@@ -161,6 +168,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} isn't a number")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
 
 
 def _bounded_int(digits: str) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from export import sandbox
 from export.ir import Ints, Verdicts
 
 KERNEL_FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-O2"]
@@ -226,14 +227,17 @@ def stack_bytes(path: Path) -> int | None:
 def run_command(
     command: list[str], timeout_s: float, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with captured output.
+    """Run a command with captured output, confined where :func:`export.sandbox.confined` says so.
 
     Raises
     ------
     CannotRun
         When it can't be started or takes longer than ``timeout_s``.
     """
+    box = sandbox.box()
     try:
+        if box is not None:
+            return box.run(command, timeout_s, stdin)
         return subprocess.run(
             command, input=stdin, capture_output=True, timeout=timeout_s, check=False
         )

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.errors import UserError
+from data.errors import UserError, one_line
 from export.certificate import CERTIFICATE
 from export.document import canonical, dumps, loads, model_hash, parse_json
 from export.fixed import limits, to_integers
 from export.ir import Form
+from export.manifest_schema import FORMAT, STORED_VECTORS, VERSION, Manifest
 from export.onnx_run import decided
 from export.params import Options
+from export.plain_files import Broken, entries, read_plain
+from export.signature import MAX_BYTES, SIGNATURE, signer_of
 from export.source import Source
 from export.targets import emit, stated
 from features.spec import Feature, schema_hash
 
-FORMAT = "cczoo-bundle"
-VERSION = 1
 MANIFEST = "manifest.json"
 FORM = "model.json"
-STORED_VECTORS = 64
-"""At most so many in a manifest, which people read; verification makes thousands more."""
+MAX_MANIFEST_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Bundle:
         The reference; None for models that exist only as ONNX.
     integers, values : arrays [n, d]
         Stored vectors.
+    contents : dict
+        File name -> content, as it was when its hash was found right.
+    signer : dict or None
+        Who signed it, as :func:`export.signature.signer_of` says; None where nobody asked.
     """
 
     directory: Path
@@ -51,6 +58,15 @@ class Bundle:
     integers: NDArray[np.int64]
     values: NDArray[np.float64]
     probability: NDArray[np.float64]
+    contents: dict[str, bytes]
+    signer: dict[str, str] | None = None
+
+    def copied(self, directory: Path) -> Bundle:
+        """The same bundle in another, new directory: what was checked is what is built there."""
+        directory.mkdir()
+        for name, content in self.contents.items():
+            (directory / name).write_bytes(content)
+        return dataclasses.replace(self, directory=directory)
 
     def files(self, target: str) -> list[Path]:
         """Paths of one target's files."""
@@ -62,13 +78,14 @@ class Bundle:
         return str(self.manifest["identifier"])
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What the features are computed with."""
+        return dict(self.manifest["feature_settings"])
+
+    @property
     def threshold(self) -> float:
         """On the probability of ``labels[1]``."""
         return float(self.manifest["threshold"])
-
-
-class Broken(Exception):
-    """The bundle isn't what its manifest says."""
 
 
 def bundle_files(
@@ -101,11 +118,16 @@ def bundle_files(
         files[FORM] = dumps(source.form).encode()
     for name in dict.fromkeys(targets):
         made = emit(name, source, options)
+        if other := [file for file in made if files.get(file, made[file]) != made[file]]:
+            raise UserError(
+                f"{name}: another target has a file {other[0]} too: export it to its own --out"
+            )
         files |= made
         listed[name] = {"files": sorted(made), **stated(name, source, options, made)}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
+        "cczoo_version": version("cczoo"),
         "name": source.name,
         "identifier": source.identifier,
         "model_version": source.version,
@@ -115,65 +137,161 @@ def bundle_files(
         "threshold": source.threshold,
         "cut": None if source.form is None else source.form.cut,
         "features": _features(source.features),
+        "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
         "model_hash": source.model_hash,
         "source_model_hash": source.source_model_hash or source.model_hash,
         "passes": list(source.passes),
+        "options": options.model_dump(mode="json"),
         "targets": listed,
         "files": {name: _sha256(content) for name, content in files.items()},
         "vectors": _vectors(source),
         "scaling": source.scaling,
         "created_by": created_by,
     }
+    checked = json.loads(canonical(manifest))
+    Manifest.parse(checked, f"{source.name!r} can't be exported")
     manifest["manifest_hash"] = _sha256(canonical(manifest).encode())
     files[MANIFEST] = (canonical(manifest) + "\n").encode()
     return files
 
 
-def read_bundle(directory: Path) -> Bundle:
-    """Read a bundle and check every hash in it.
+def own_files(directory: Path) -> set[str]:
+    """Names of what a bundle's manifest lists, and of what cczoo puts beside it.
+
+    Returns
+    -------
+    set of str
+        Empty when there is no readable manifest.
+    """
+    try:
+        manifest = json.loads((directory / MANIFEST).read_bytes())
+        listed = [
+            *manifest["files"],
+            *(f for t in manifest["targets"].values() for f in t["files"]),
+        ]
+        ours = manifest["format"] == FORMAT
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return set()
+    return {MANIFEST, CERTIFICATE, SIGNATURE, *map(str, listed)} if ours else set()
+
+
+def read_manifest(content: bytes, where: str) -> dict[str, Any]:
+    """A manifest whose own hash and every field are right.
+
+    Parameters
+    ----------
+    content : bytes
+        Of ``manifest.json``.
+    where : str
+        Its path, for messages.
+
+    Raises
+    ------
+    UserError
+        When it isn't a bundle's manifest at all.
+    Broken
+        When it was altered, is of another version or holds what no export writes.
+    """
+    manifest = parse_json(content, where)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UserError(f"{where}: not a bundle's manifest: give a directory made by cczoo export")
+    claimed = manifest.pop("manifest_hash", None)
+    try:
+        sealed = _sha256(canonical(manifest).encode())
+    except RecursionError:
+        raise UserError(f"{where}: nested too deeply: not a bundle's manifest") from None
+    if claimed != sealed:
+        raise Broken(f"{MANIFEST}: altered since export")
+    if manifest.get("version") != VERSION:
+        raise Broken(
+            f"{MANIFEST}: version {VERSION} expected, this one was made by "
+            f"{maker(manifest)}: export again with this cczoo"
+        )
+    try:
+        Manifest.parse(manifest, MANIFEST)
+    except UserError as error:
+        raise Broken(one_line(str(error))) from None
+    return manifest
+
+
+def maker(manifest: Mapping[str, Any]) -> str:
+    """Which cczoo made a bundle, as its manifest says."""
+    return one_line(f"cczoo {manifest.get('cczoo_version', 'before 0.1.0')}", 80)
+
+
+def read_bundle(directory: Path, signers: Path | None = None) -> Bundle:
+    """Read a bundle and check every hash in it; nothing of it is run.
+
+    Parameters
+    ----------
+    directory : Path
+    signers : Path, optional
+        Whose signature is demanded, see :func:`export.signature.signer_of`.
 
     Raises
     ------
     UserError
         When the directory holds no readable manifest.
     Broken
-        When any file, the manifest included, isn't as it was exported, or one was added.
+        When any file, the manifest included, isn't as it was exported, or one was added; where a
+        signature is demanded, before anything else when it isn't right.
     """
     path = directory / MANIFEST
     try:
-        manifest = parse_json(path.read_bytes(), str(path))
+        content = read_plain(path, MAX_MANIFEST_BYTES)
+        names = entries(directory)
     except OSError as error:
         raise UserError(
             f"{path}: {error.strerror}: give a directory made by cczoo export"
         ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UserError(f"{path}: not a bundle's manifest: give a directory made by cczoo export")
-    claimed = manifest.pop("manifest_hash", None)
-    if claimed != _sha256(canonical(manifest).encode()):
-        raise Broken(f"{MANIFEST}: altered since export")
-    if manifest.get("version") != VERSION:
-        raise Broken(f"{MANIFEST}: version {VERSION} expected: export with this cczoo")
-    # From here on the manifest is as some cczoo wrote it, so its keys are there.
-    for name, expected in manifest["files"].items():
-        file = directory / name
-        if Path(name).name != name or not file.is_file():
-            raise Broken(f"{name}: missing")
-        if _sha256(file.read_bytes()) != expected:
-            raise Broken(f"{name}: altered since export")
+    signer = None
+    if signers is not None:
+        signature = read_plain(directory / SIGNATURE, MAX_BYTES) if SIGNATURE in names else None
+        signer = signer_of(content, signature, signers)
+    manifest = read_manifest(content, str(path))
     # An unlisted file is one that a build in this directory could pick up: a header, a bytecode.
-    known = {*manifest["files"], MANIFEST, CERTIFICATE}
-    added = sorted(path.name for path in directory.iterdir() if path.name not in known)
-    if added:
-        raise Broken(f"{added[0]}: isn't of this bundle: remove it, and build elsewhere")
+    known = {*manifest["files"], MANIFEST, CERTIFICATE, SIGNATURE}
+    if added := [name for name in names if name not in known]:
+        raise Broken(f"{one_line(added[0])}: isn't of this bundle: remove it, and build elsewhere")
+    contents = {}
+    for name, expected in manifest["files"].items():
+        try:
+            contents[name] = read_plain(directory / name)
+        except FileNotFoundError:
+            raise Broken(f"{name}: missing") from None
+        if _sha256(contents[name]) != expected:
+            raise Broken(f"{name}: altered since export")
+    return _opened(directory, manifest, contents, signer)
+
+
+def _opened(
+    directory: Path,
+    manifest: dict[str, Any],
+    contents: dict[str, bytes],
+    signer: dict[str, str] | None,
+) -> Bundle:
     form = None
     features = tuple(Feature(**item["spec"]) for item in manifest["features"])
-    if FORM in manifest["files"]:
-        form = loads((directory / FORM).read_bytes(), FORM)
-        if model_hash(form) != manifest["model_hash"] or form.features != features:
+    try:
+        if _features(features) != manifest["features"]:
+            raise Broken(f"{MANIFEST}: features: ranges in integers aren't those of their specs")
+        if FORM in contents:
+            form = loads(contents[FORM], FORM)
+    except UserError as error:
+        raise Broken(one_line(str(error))) from None
+    if form is not None:
+        said = (form.features, list(form.labels), form.cut, form.kind)
+        if (model_hash(form), *said) != (
+            manifest["model_hash"],
+            features,
+            *(manifest[key] for key in ("labels", "cut", "kind")),
+        ):
             raise Broken(f"{FORM}: not the model that the manifest describes")
-    if schema_hash(features) != manifest["schema_hash"]:
-        raise Broken(f"{MANIFEST}: schema_hash isn't that of its features")
+        if dumps(form).encode() != contents[FORM]:
+            raise Broken(f"{FORM}: isn't in canonical form: export it again")
+    if schema_hash(features, manifest["feature_settings"]) != manifest["schema_hash"]:
+        raise Broken(f"{MANIFEST}: schema_hash isn't that of its features and settings")
     rows = manifest["vectors"]
     d = len(features)
     return Bundle(
@@ -184,6 +302,8 @@ def read_bundle(directory: Path) -> Bundle:
         np.array([row["features"] for row in rows], dtype=np.int64).reshape(-1, d),
         np.array([row["values"] for row in rows], dtype=np.float64).reshape(-1, d),
         np.array([row["probability"] for row in rows], dtype=np.float64),
+        contents,
+        signer,
     )
 
 

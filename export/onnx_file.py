@@ -21,6 +21,7 @@ def convert(
     features: Sequence[Feature],
     name: str,
     labels: tuple[str, ...],
+    settings: Mapping[str, Any],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
     """Convert a fitted binary classifier.
@@ -35,6 +36,8 @@ def convert(
     name : str
         Graph name.
     labels : tuple of str
+    settings : mapping
+        What the features are computed with.
     extra : mapping, optional
         More metadata.
 
@@ -47,12 +50,15 @@ def convert(
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
+    from export.onnx_svm import register
+
+    register()
     final = estimator.steps[-1][1] if type(estimator).__name__ == "Pipeline" else estimator
     margin = not hasattr(estimator, "predict_proba")
     if type(final).__name__ in TREE_LIBRARIES:
         from export.onnx_trees import convert_trees
 
-        return convert_trees(estimator, features, name, labels, extra)
+        return convert_trees(estimator, features, name, labels, settings, extra)
     # LinearSVC is the one converter of these that has no zipmap to switch off.
     options = {} if type(final).__name__ == "LinearSVC" else {"zipmap": False}
     if margin:
@@ -80,13 +86,14 @@ def convert(
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"]))
     _drop_unused(graph)
-    # The converter names the default domain twice, which quantisers refuse.
+    # The converter names the default domain twice, which quantisers refuse, and takes the domains
+    # from a set: unsorted, one run's file would differ from the next one's.
     opset = {item.domain: item for item in model.opset_import}
     del model.opset_import[:]
-    model.opset_import.extend(opset.values())
+    model.opset_import.extend(opset[domain] for domain in sorted(opset, reverse=True))
     graph.name = name
     graph.doc_string = ""
-    helper.set_model_props(model, {**metadata(features, labels), **(extra or {})})
+    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
     checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
 
@@ -94,6 +101,7 @@ def convert(
 def metadata(
     features: Sequence[Feature],
     labels: tuple[str, ...],
+    settings: Mapping[str, Any],
     states: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """What a runtime needs to know to feed the model.
@@ -103,6 +111,8 @@ def metadata(
     features : sequence of Feature
         Their names, units, scales and ranges are told, and the hash of all that.
     labels : tuple of str
+    settings : mapping
+        What the features are computed with, of the hash too.
     states : mapping, optional
         Of a recurrent model: input of a state -> output of the same state after the observation.
         Zeros start a sequence.
@@ -113,7 +123,8 @@ def metadata(
         "scaling": json.dumps([f.scale for f in features]),
         "feature_specs": json.dumps([asdict(f) for f in features]),
         "labels": json.dumps(list(labels)),
-        "schema_hash": schema_hash(features),
+        "feature_settings": json.dumps(dict(settings)),
+        "schema_hash": schema_hash(features, settings),
     }
     if states:
         told |= {
@@ -121,6 +132,13 @@ def metadata(
             "state_out": json.dumps(list(states.values())),
         }
     return told
+
+
+def _stated_hash(said: Mapping[str, str], settings: Mapping[str, Any]) -> str | None:
+    """A file's schema hash; from its features where it was made before settings were kept."""
+    if "feature_settings" in said or "feature_specs" not in said:
+        return said.get("schema_hash")
+    return schema_hash([Feature(**spec) for spec in json.loads(said["feature_specs"])], settings)
 
 
 def _drop_unused(graph: Any) -> None:
@@ -159,8 +177,19 @@ def properties(model: Any) -> dict[str, str]:
     return {item.key: item.value for item in model.metadata_props}
 
 
-def described(content: bytes, expected_schema: str, where: str) -> dict[str, Any]:
+def described(
+    content: bytes, features: Sequence[Feature], settings: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     """Refuse a file that doesn't say of itself what a bundle says of it.
+
+    Parameters
+    ----------
+    content : bytes
+    features : sequence of Feature
+    settings : mapping
+        What the bundle says that they are computed with.
+    where : str
+        The file's name, for the message.
 
     Returns
     -------
@@ -175,8 +204,8 @@ def described(content: bytes, expected_schema: str, where: str) -> dict[str, Any
     """
     model = parsed(content, where)
     said = properties(model)
-    if said.get("schema_hash") != expected_schema:
-        found = said.get("schema_hash")
+    found = _stated_hash(said, settings)
+    if found != schema_hash(features, settings):
         raise UserError(f"{where}: made for other features (schema hash {found})")
     states = {key: json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")}
     ends = {"state_in": model.graph.input, "state_out": model.graph.output}

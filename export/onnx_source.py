@@ -40,6 +40,7 @@ def source_from_onnx(path: Path) -> Source:
         specs = [Feature(**spec) for spec in json.loads(said["feature_specs"])]
         labels = tuple(str(label) for label in json.loads(said["labels"]))
         low, high = limits(specs)
+        settings = dict(json.loads(said.get("feature_settings", "{}")))
     except (KeyError, TypeError, ValueError) as error:
         names = ", ".join(f.name for f in fields(Feature))
         raise UserError(
@@ -68,4 +69,5 @@ def source_from_onnx(path: Path) -> Source:
         onnx=content,
         values=values,
         probability=predict(content, values, str(path)),
+        feature_settings=settings,
     )

@@ -26,6 +26,7 @@ def convert_trees(
     features: Sequence[Feature],
     name: str,
     labels: tuple[str, ...],
+    settings: Mapping[str, Any],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
     """Convert LightGBM's, XGBoost's or a `TreeEnsemble`; as :func:`export.onnx_file.convert`.
@@ -44,7 +45,7 @@ def convert_trees(
         ensemble = as_ensemble(prepared)
     except NotLowerable as error:
         raise UserError(f"model {name!r}: no conversion to ONNX: {error}") from None
-    settings: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "n_targets": 1,
         "aggregate_function": "AVERAGE" if ensemble.link == MEAN else "SUM",
         "base_values": [float(ensemble.prior)],
@@ -57,7 +58,7 @@ def convert_trees(
             ["features"],
             ["scores"],
             domain="ai.onnx.ml",
-            **settings,
+            **attributes,
         ),
         helper.make_node("Reshape", ["scores", "flat"], ["chosen"]),
         helper.make_node(link, ["chosen"], ["probability"]),
@@ -72,7 +73,7 @@ def convert_trees(
     imports = [helper.make_opsetid(domain, version) for domain, version in OPSET.items()]
     model = helper.make_model(graph, opset_imports=imports, producer_name="cczoo")
     model.ir_version = 8
-    helper.set_model_props(model, {**metadata(features, labels), **(extra or {})})
+    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
     checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data.strict import Strict
 from features.params import SbdParams
+
+Rows = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class Options(Strict):
@@ -20,28 +22,48 @@ class Options(Strict):
     bpf: Literal["if-else", "map", "both"] = Field(
         "both", description="eBPF: if-else (code), map (replaceable at run time), both if possible"
     )
-    entries: int = Field(4097, description="lut: entries of a function's table")
-    q: int = Field(12, description="lut: fractional bits of a function's values")
-    input_q: int | None = Field(None, description="lut: fractional bits of its input (as q)")
+    entries: int = Field(4097, ge=1, le=2**24, description="lut: entries of a function's table")
+    q: int = Field(12, ge=0, le=64, description="lut: fractional bits of a function's values")
+    input_q: int | None = Field(
+        None, ge=0, le=64, description="lut: fractional bits of its input (as q)"
+    )
     interpolate: bool = Field(True, description="lut: a line between entries, else the nearest")
-    cells: int = Field(4096, description="lut: cells of a tabulated policy, at most")
+    cells: int = Field(
+        4096, ge=1, le=2**24, description="lut: cells of a tabulated policy, at most"
+    )
     grid: Literal["fit", "quantile", "even"] = Field(
         "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
     )
-    batch: Literal["dynamic"] | int | None = Field(
+    batch: Literal["dynamic"] | Rows | None = Field(
         None, description="onnx: dynamic, or exactly so many rows (as the model has it)"
     )
     int8: bool = Field(False, description="onnx: 8-bit weights, with the loss measured")
-    sbd: SbdParams = Field(
-        SbdParams(), description="c: windows of SmartSBD's features, as features.sbd has them"
-    )
     subflows: int = Field(
         2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
     )
-    depth: int | None = Field(None, description="pass: trees of at most so many comparisons deep")
-    nodes: int | None = Field(None, description="pass: trees of at most so many nodes together")
-    bits: int | None = Field(None, description="pass: bits of a threshold, leaf or coordinate")
-    vectors: int | None = Field(None, description="pass: at most so many support vectors")
+    depth: int | None = Field(
+        None, ge=1, le=10_000, description="pass: trees of at most so many comparisons deep"
+    )
+    nodes: int | None = Field(
+        None, ge=1, le=2**31, description="pass: trees of at most so many nodes together"
+    )
+    bits: int | None = Field(
+        None, ge=1, le=64, description="pass: bits of a threshold, leaf or coordinate"
+    )
+    vectors: int | None = Field(
+        None, ge=1, le=2**31, description="pass: at most so many support vectors"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_model(cls, tree: Any) -> Any:
+        known = {"sbd", *SbdParams.model_fields}
+        if isinstance(tree, Mapping) and (given := sorted(known & {str(key) for key in tree})):
+            raise ValueError(
+                f"{given[0]}: windows are the model's own: train it on features with other "
+                "settings (features.sbd)"
+            )
+        return tree
 
 
 class VerifyParams(Strict):
@@ -59,10 +81,10 @@ class VerifyParams(Strict):
         Absolute difference of a float target's probability from the trained model's.
     """
 
-    random: int = 2000
-    seed: int = 20
-    timeout_s: float = 120.0
-    tolerance: float = 1e-5
+    random: int = Field(2000, ge=0, le=10_000_000)
+    seed: int = Field(20, ge=0, le=2**31 - 1)
+    timeout_s: float = Field(120.0, gt=0, le=86_400)
+    tolerance: float = Field(1e-5, ge=0, le=1)
 
 
 def tolerance_of(scaling: Mapping[str, Any], least: float) -> float:

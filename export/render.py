@@ -30,6 +30,7 @@ def render(template: str, **values: Any) -> str:
         autoescape=False,
     )
     environment.filters |= {"c_comment": c_comment, "c_int": c_int, "c_name": c_name}
+    environment.filters |= {"c_string": c_string}
     environment.globals |= {"lines": lines, "ranges": ranges}
     environment.globals |= {"side_by_side": side_by_side, "lanes": LANES}
     return environment.get_template(template).render(**values)
@@ -94,8 +95,15 @@ def ranges(form: Form) -> list[dict[str, Any]]:
 
 
 def c_comment(text: str) -> str:
-    """Text that can't end or open a C comment, nor break its line."""
-    return re.sub(r"\s+", " ", re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text.replace("\\", "/")))
+    """Text that can't end or open a C comment, nor break its line or hide what stands in it."""
+    # What isn't printable includes marks that turn the direction of writing.
+    shown = "".join(c if c.isprintable() else " " for c in text.replace("\\", "/"))
+    return re.sub(r"\s+", " ", re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", shown))
+
+
+def c_string(text: str) -> str:
+    """Text that can't end a string between double quotes either, in C or in Python."""
+    return c_comment(text).replace('"', "'").replace("%", "/").replace("?", ".")
 
 
 def c_int(value: int) -> str:

@@ -45,6 +45,8 @@ class Source:
         What was done to the form since, see :mod:`export.passes`.
     source_model_hash : str
         Hash of the form before that.
+    feature_settings : dict
+        What the features are computed with, :func:`features.sbd.settings_for` of their family.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Source:
     scaling: dict[str, Any] = field(default_factory=dict)
     passes: tuple[dict[str, Any], ...] = ()
     source_model_hash: str = ""
+    feature_settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def identifier(self) -> str:
@@ -77,8 +80,8 @@ class Source:
 
     @property
     def schema_hash(self) -> str:
-        """Hash of the features' definitions."""
-        return schema_hash(self.features)
+        """Hash of the features' definitions and settings."""
+        return schema_hash(self.features, self.feature_settings)
 
 
 def identifier(name: str) -> str:

@@ -18,7 +18,7 @@ from export.forms.nodes import MAX_NODES, Nodes
 from export.forms.tree import Tree
 from export.ir import MAX_FEATURES, Form
 from export.reading import Malformed
-from features.spec import Feature, schema_hash
+from features.spec import Feature
 
 MAGIC = b"CCZT"
 VERSION = 1
@@ -37,8 +37,14 @@ if MAX_NODES > 1 << RIGHT_BITS or MAX_FEATURES > 1 << (32 - RIGHT_BITS):
     raise ValueError("a link can't hold every node and feature that a form may have")
 
 
-def write(form: Form) -> bytes:
+def write(form: Form, schema_hash: str) -> bytes:
     """A form as a table file.
+
+    Parameters
+    ----------
+    form : Form
+    schema_hash : str
+        Of its features and their settings, 64 hexadecimal digits.
 
     Raises
     ------
@@ -62,7 +68,7 @@ def write(form: Form) -> bytes:
         HEAD.size + len(body) + CHECKSUM.size,
         len(form.features),
         form.cut,
-        bytes.fromhex(schema_hash(form.features)),
+        bytes.fromhex(schema_hash),
         bytes.fromhex(model_hash(form)),
         parts,
         items,
@@ -72,7 +78,11 @@ def write(form: Form) -> bytes:
 
 
 def read(
-    content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...], where: str
+    content: bytes,
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    schema_hash: str,
+    where: str,
 ) -> Form:
     """A table file as the form that it was made from.
 
@@ -82,6 +92,8 @@ def read(
     features : tuple of Feature
         What the file must have been made for; it holds their hash alone.
     labels : tuple of str
+    schema_hash : str
+        That hash.
     where : str
         Its name, for the message.
 
@@ -95,7 +107,7 @@ def read(
         When it isn't such a file, whole and of these features.
     """
     try:
-        return _form(content, features, labels)
+        return _form(content, features, labels, schema_hash)
     except Malformed as error:
         raise UserError(f"{where}: {error}: not a table file of this model, export it") from None
 
@@ -135,7 +147,9 @@ def _tree_body(trees: tuple[Nodes, ...]) -> bytes:
     return b"".join(roots + nodes)
 
 
-def _form(content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...]) -> Form:
+def _form(
+    content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...], schema_hash: str
+) -> Form:
     if len(content) < HEAD.size + CHECKSUM.size:
         raise Malformed("shorter than a table's head")
     head = HEAD.unpack_from(content)
@@ -151,7 +165,7 @@ def _form(content: bytes, features: tuple[Feature, ...], labels: tuple[str, ...]
         raise Malformed(f"kind {kind} is unknown")
     if classes != len(labels) or columns != len(features):
         raise Malformed(f"made for {columns} features and {classes} classes")
-    if schema != bytes.fromhex(schema_hash(features)):
+    if schema != bytes.fromhex(schema_hash):
         raise Malformed("made for other features (schema hash)")
     body = content[HEAD.size : -CHECKSUM.size]
     linear = kinds[kind] == "linear"

@@ -25,6 +25,7 @@ def convert(
     features: Sequence[Feature],
     name: str,
     labels: tuple[str, ...],
+    settings: Mapping[str, Any],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
     """Convert a trained binary classifier.
@@ -38,6 +39,8 @@ def convert(
     name : str
         Graph name.
     labels : tuple of str
+    settings : mapping
+        What the features are computed with.
     extra : mapping, optional
         More metadata.
 
@@ -84,7 +87,7 @@ def convert(
         raise UserError(f"model {name!r}: PyTorch wrote another opset than {OPSET}")
     _strip(model)
     model.graph.name = name
-    helper.set_model_props(model, {**metadata(features, labels), **(extra or {})})
+    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
     checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
 

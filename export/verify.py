@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
+from data.errors import UserError, one_line
+from export import sandbox
 from export.budget import Budget
 from export.certificate import certificate_problem, target_hash, write_certificate
 from export.fixed import to_integers
-from export.harness import CannotRun, Missing
-from export.manifest import MANIFEST, Broken, Bundle, read_bundle
+from export.harness import RUNTIME, CannotRun, Missing
+from export.manifest import MANIFEST, Bundle, maker, read_bundle
 from export.params import VerifyParams
-from export.targets import TARGETS, target
+from export.plain_files import Broken, read_plain
+from export.reemit import differing, refusal
+from export.targets import target
 from export.vectors import Vectors, make_vectors
 
 
 def verify(
-    directory: Path, params: VerifyParams | None = None, budget: Budget | None = None
+    directory: Path,
+    params: VerifyParams | None = None,
+    budget: Budget | None = None,
+    *,
+    signers: Path | None = None,
+    run_foreign: bool = False,
 ) -> dict[str, Any]:
     """Check a bundle and write its ``certificate.json``.
 
@@ -31,38 +40,57 @@ def verify(
     params : VerifyParams, optional
     budget : Budget, optional
         What the targets may cost.
+    signers : Path, optional
+        Whose signature is demanded: a public SSH key or a file of allowed signers.
+    run_foreign : bool
+        Run also targets that aren't what this cczoo emits, in a sandbox. They are never certified.
 
     Returns
     -------
     dict
-        ``ok`` (nothing differs, everything ran, the budget is met), ``name``, ``model_hash``,
-        ``schema_hash``, ``problems`` (what is wrong with the bundle itself), ``budget`` (None, or
+        ``ok`` (all files are emitted here, nothing differs, everything ran, the budget is met),
+        ``name``, ``model_hash``, ``schema_hash``, ``made_by``, ``signer`` (None where none was
+        demanded), ``problems`` (what is wrong with the bundle itself), ``budget`` (None, or
         as :meth:`export.budget.Budget.judge` says) and ``targets``: per target ``target``,
         ``vectors``, ``mismatches``, ``target_hash`` and what the target measured (``compiler``,
         ``ns_per_decision``, ``object_bytes``, ``tolerance`` ...); ``error`` where it couldn't be
-        run.
+        run, ``foreign`` (file names) where it isn't what is emitted here.
 
     Raises
     ------
     UserError
-        When the directory isn't a bundle.
+        When the directory isn't a bundle, or ``run_foreign`` is asked for where there is no
+        sandbox.
     """
     params = params or VerifyParams()
+    if run_foreign and (missing := sandbox.why_not()):
+        raise UserError(f"--run-foreign: {missing}")
     try:
-        bundle = read_bundle(directory)
+        bundle = read_bundle(directory, signers)
+        foreign = differing(bundle)
+        problems = _stored_answers(bundle)
     except Broken as error:
         # A certificate that still said ok would outlive what it was given for.
-        report = {"ok": False, "problems": [str(error)], "budget": None, "targets": []}
-        write_certificate(directory, (directory / MANIFEST).read_bytes(), report)
-        return report
-    manifest = (directory / MANIFEST).read_bytes()
-    problems = _stored_answers(bundle)
+        return _refused(directory, [str(error)])
+    if foreign and not run_foreign:
+        # Nothing of such a bundle is run, not even what is as it is emitted here.
+        return _refused(directory, [refusal(bundle, f) for fs in foreign.values() for f in fs])
+    manifest = read_plain(directory / MANIFEST)
     stale = certificate_problem(directory, manifest)
     problems += [stale] if stale else []
+    problems += [f"{name}: foreign code, run in a sandbox: not certified" for name in foreign]
+    if not bundle.manifest["targets"]:
+        problems.append("no targets: nothing was proved: export again with -t")
     vectors = None
     if bundle.form is not None:
         vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
-    reports = [_check(name, bundle, vectors, params) for name in bundle.manifest["targets"]]
+    with tempfile.TemporaryDirectory(prefix="cczoo-bundle-") as held:
+        # Built from what was read and compared, whatever happens to the directory meanwhile.
+        copy = bundle.copied(Path(held) / "bundle")
+        reports = [
+            _check(name, copy, vectors, params, foreign.get(name, []))
+            for name in bundle.manifest["targets"]
+        ]
     ran = [r for r in reports if "missing" not in r]
     ok = not problems and all(not r["mismatches"] and "error" not in r for r in ran)
     judged = None if budget is None else budget.judge(reports)
@@ -72,6 +100,8 @@ def verify(
         "name": bundle.manifest["name"],
         "model_hash": bundle.manifest["model_hash"],
         "schema_hash": bundle.manifest["schema_hash"],
+        "made_by": maker(bundle.manifest),
+        "signer": bundle.signer,
         "problems": problems,
         "unproved": [r["target"] for r in reports if "missing" in r],
         "budget": judged,
@@ -81,20 +111,45 @@ def verify(
     return report
 
 
+def _refused(directory: Path, problems: list[str]) -> dict[str, Any]:
+    """A report on a bundle of which nothing was run, and its certificate."""
+    report = {"ok": False, "problems": problems, "unproved": [], "budget": None, "targets": []}
+    try:
+        manifest = read_plain(directory / MANIFEST)
+    except (OSError, Broken):
+        return report
+    write_certificate(directory, manifest, report)
+    return report
+
+
 def _check(
-    name: str, bundle: Bundle, vectors: Vectors | None, params: VerifyParams
+    name: str,
+    bundle: Bundle,
+    vectors: Vectors | None,
+    params: VerifyParams,
+    foreign: list[str],
 ) -> dict[str, Any]:
     report: dict[str, Any] = {"target": name, "vectors": 0, "mismatches": 0}
-    if name not in TARGETS:
-        return report | {"error": f"this cczoo has no target {name!r}"}
     report["target_hash"] = target_hash(bundle.files(name))
+    if foreign:
+        report["foreign"] = foreign
+        if not getattr(target(name), "CONFINABLE", True):
+            return report | {"error": "code of others is never loaded into this kernel"}
     with tempfile.TemporaryDirectory(prefix="cczoo-verify-") as work:
+        seen = (bundle.directory, RUNTIME)
+        box = sandbox.confined(Path(work), seen) if foreign else contextlib.nullcontext()
         try:
-            return report | target(name).check(bundle, vectors, params, Path(work))
+            with box:
+                return report | target(name).check(bundle, vectors, params, Path(work))
         except Missing as error:
             return report | {"missing": str(error)}
         except (CannotRun, UserError) as error:
-            return report | {"error": str(error)}
+            return report | {"error": one_line(str(error))}
+        except (ValueError, LookupError, ArithmeticError) as error:
+            if not foreign:
+                raise
+            # What a stranger's program answers need not even be answers.
+            return report | {"error": one_line(f"its answers can't be read: {error}")}
 
 
 def _stored_answers(bundle: Bundle) -> list[str]:
@@ -106,8 +161,11 @@ def _stored_answers(bundle: Bundle) -> list[str]:
         answers = bundle.form.evaluate(bundle.integers)
         rows = bundle.manifest["vectors"]
         classes = np.array([row["class"] for row in rows], dtype=np.int64)
-        scores = np.array([row["score"] for row in rows], dtype=np.int64)
-        unlike = scores.reshape(answers.scores.shape) != answers.scores
+        try:
+            scores = np.array([row["score"] for row in rows], dtype=np.int64)
+            unlike = scores.reshape(answers.scores.shape) != answers.scores
+        except (KeyError, TypeError, ValueError):
+            return [*problems, "stored vectors: a score isn't there for every output"]
         unlike = unlike.reshape(len(rows), bundle.form.outputs)
         wrong = (classes != answers.classes) | unlike.any(axis=1)
         if wrong.any():

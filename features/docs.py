@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from features.params import SbdParams
-from features.sbd import FAMILIES, features_of
+from features.sbd import FAMILIES, features_of, settings_for
 from features.spec import schema_hash
 
 _HEAD = """\
@@ -38,6 +38,10 @@ _ABOUT = {
 }
 
 
+def _hash(family: str) -> str:
+    return schema_hash(features_of(family), settings_for(family, {}))
+
+
 def page() -> str:
     """The whole page as Markdown."""
     params = SbdParams()
@@ -46,7 +50,7 @@ def page() -> str:
         features = features_of(family)
         parts.append(
             f"## `{family}`: {len(features)} features\n\n{_ABOUT[family]}\n"
-            f"Schema hash `{schema_hash(features)[:16]}`.\n\n"
+            f"Schema hash at the default settings `{_hash(family)[:16]}`.\n\n"
             "| name | range | unit | scale | meaning | source |\n"
             "| --- | --- | --- | --- | --- | --- |"
         )

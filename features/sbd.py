@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from data.errors import unknown_name
+from features.params import SbdParams
 from features.resample import Float
 from features.spec import Feature
 from features.windows import Window
@@ -39,6 +41,38 @@ def features_of(family: str) -> tuple[Feature, ...]:
         raise unknown_name("feature family", family, _ALL)
     found: tuple[Feature, ...] = importlib.import_module(_ALL[family]).FEATURES
     return found
+
+
+def table_of(family: str) -> str | None:
+    """Table of `cczoo features` that holds a family, None of a family without windows."""
+    return next((table for table, families in TABLES.items() if family in families), None)
+
+
+def settings_for(
+    family: str, given: SbdParams | Mapping[str, Any], where: str = "features.sbd"
+) -> dict[str, Any]:
+    """What a family's features are computed with: every setting, defaults where none is given.
+
+    Parameters
+    ----------
+    family : str
+        Settings of windows belong to the families of this module; others have none.
+    given : SbdParams or mapping
+        Some or all settings.
+    where : str
+        What they were read from, for the message.
+
+    Raises
+    ------
+    UserError
+        When a setting is unknown or out of range.
+    """
+    return SbdParams.parse(given, where).model_dump() if family in _ALL else {}
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Names of the settings that aren't the same in both, sorted."""
+    return sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
 
 
 def compute(family: str, windows: Sequence[Window]) -> Float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,26 @@ class Feature:
     source: str
     doc: str
 
+    @property
+    def meaning(self) -> tuple[str, str, float, float, int]:
+        """All but ``source`` and ``doc``, which are words for people."""
+        return self.name, self.unit, float(self.low), float(self.high), self.scale
 
-def schema_hash(features: Sequence[Feature]) -> str:
-    """SHA-256 over order, names, units, scales and ranges: what a model must agree on."""
-    text = json.dumps([asdict(f) for f in features], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+
+def schema_hash(features: Sequence[Feature], settings: Mapping[str, Any]) -> str:
+    """SHA-256 of what a model must agree on with whoever computes its features.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Their order, names, units, ranges and scales count.
+    settings : mapping
+        What they are computed with: :func:`features.sbd.settings_for` of their family.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
+    what = {"features": [f.meaning for f in features], "settings": dict(settings)}
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import importlib.metadata
+import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from data.errors import UserError, unknown_name
+from data.place import check_writable, unwritable
 from pipelines import extras, names
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
@@ -31,6 +37,11 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 }
 """name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""
 
+REFUSED = {
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS,
+}  # fmt: skip
+"""What a system answers to who wants to write where there is no room or no right to."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand.
@@ -46,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 the work failed, 2 the user's input is wrong.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The name of a file may hold bytes that are no text.
+        sys.stdout.reconfigure(errors="backslashreplace")
     _use_the_experiments_own_code(arguments)
     logging.basicConfig(
         level=os.environ.get("CCZOO_LOG", "INFO").upper(),
@@ -73,7 +87,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(parser)
         args = parser.parse_args(rest)
         names.check(name, args)
-        code: int = module.run(args)
+        if isinstance(out := getattr(args, "out", None), Path) and not getattr(args, "where", 0):
+            check_writable(out)
+        with _tidy_when_told_to_end():
+            code: int = module.run(args)
     except UserError as error:
         print(f"cczoo {name}: {error}", file=sys.stderr)
         return 2
@@ -87,10 +104,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output (head, less) has gone: nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        where = Path(os.fsdecode(error.filename or "the output"))
+        print(f"cczoo {name}: {unwritable(where, error)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"cczoo {name}: interrupted; run it again to go on", file=sys.stderr)
         return 1
     return code
+
+
+@contextmanager
+def _tidy_when_told_to_end() -> Iterator[None]:
+    """Let SIGTERM end a command as an exception does, so that it takes away what it had begun."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _use_the_experiments_own_code(arguments: Sequence[str]) -> None:
@@ -113,7 +153,7 @@ def _print_overview() -> None:
     print("usage: cczoo SUBCOMMAND ... (each has --help with an example)\n       cczoo --version\n")
     for name, (_, help_line) in SUBCOMMANDS.items():
         print(f"  {name:<{width}}  {help_line}")
-    print("\nexample: cczoo ingest data/raw --out data/interim --json")
+    print("\nexample: cczoo ingest data/raw --out data/interim/mine --json")
 
 
 if __name__ == "__main__":

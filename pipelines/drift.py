@@ -30,9 +30,10 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from models.sbd import drift, groups
-    from models.sbd import table as tables
+    from models.sbd.usable import usable
     from pipelines.output import print_json, progress
     from pipelines.params import load as load_settings
+    from pipelines.rows import load_table, tell
     from pipelines.zoo import open_model
 
     if args.model.startswith("rule:"):
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     model = open_model(args.model)
     names = list(model.meta.features)
     check_schema(args.features, model)
-    table = tables.windows(tables.read(args.features))
+    table = load_table(args.features)
     reference = _reference(args.reference, model, params)
     for frame, where in ((table.frame, args.features), (reference.table.frame, "the reference")):
         if by:
@@ -52,19 +53,32 @@ def run(args: argparse.Namespace) -> int:
                 groups.check_columns(frame.columns, by)
             except UserError as error:
                 raise UserError(f"--by, {where}: {error}") from None
-    usable = table.finite(names)
-    new = table.take(usable)
+    mask, dropped = usable(table, names, labelled=False)
+    new = table.take(mask)
     if not len(new):
-        raise UserError(f"{args.features}: none of {len(table)} rows has all features: can't tell")
+        raise UserError(
+            f"{args.features}: can't tell, none of {len(table)} rows can be used: "
+            f"{dropped.reasons()}"
+        )
+    tell(dropped, str(args.features))
     probability = model.predict_proba(new.matrix(names))
     result = {
         "model": model.meta.name,
         "rows": len(table),
-        "rows_unusable": int((~usable).sum()),
+        "rows_unusable": dropped.not_finite,
+        "dropped": dropped.described(),
         "connections": int(np.unique(new.group).size),
         "training_connections": reference.connections,
         **drift.compare(
-            reference, new, probability, names, by, params.drift, params.seed, progress
+            reference,
+            new,
+            probability,
+            names,
+            by,
+            params.drift,
+            params.seed,
+            progress,
+            model.meta.threshold,
         ),
     }
     if args.plot is not None:
@@ -82,19 +96,12 @@ def check_schema(path: Path, model: ZooModel) -> None:
     Raises
     ------
     UserError
-        Where features were redefined since the model was trained or since the table was made, or
-        the table lacks some.
+        Where features were redefined since the model was trained or since the table was made, were
+        computed with other settings, or the table lacks some.
     """
-    import polars as pl
-
-    from features.sbd import features_of
-    from features.spec import schema_hash
     from models.sbd.table import read
+    from pipelines.computed_with import check
 
-    family = features_of(model.meta.family)
-    specs = {feature.name: feature for feature in family}
-    if all(name in specs for name in model.meta.features):
-        model.check_schema([specs[name] for name in model.meta.features])
     columns = set(read(path).columns)
     missing = [name for name in model.meta.features if name not in columns]
     if missing:
@@ -102,12 +109,7 @@ def check_schema(path: Path, model: ZooModel) -> None:
             f"{path}: no column {missing[0]!r}, which {model.meta.name} needs: make the table "
             "with this version's `cczoo features sbd`"
         )
-    written = pl.read_parquet_metadata(path).get(f"cczoo.{model.meta.family}")
-    if written is not None and written != schema_hash(family):
-        raise UserError(
-            f"{path}: made with other definitions of the features (schema hash of "
-            f"{model.meta.family} differs): make it again with `cczoo features sbd`"
-        )
+    check(path, model)
 
 
 def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
@@ -122,18 +124,18 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
             )
         where = str(model.directory / references.FILE)
         return references.loads(model.read_json(references.FILE), names, where)
-    from models.sbd import table as tables
-    from pipelines.train_fit import sides
+    from models.sbd.holdout import sides
+    from pipelines.rows import load_table
 
     check_schema(path, model)
-    whole = tables.windows(tables.read(path))
+    whole = load_table(path)
     train, left_out = sides(whole.take(whole.finite(names)), params.protocol)
     if not len(train):
         raise UserError(f"{path}: no row that a model learns from: is it the training table?")
     answers = None
     if len(left_out):
         probability = model.predict_proba(left_out.matrix(names))
-        answers = references.answers(left_out, probability, names)
+        answers = references.answers(left_out, probability, names, model.meta.threshold)
     return references.of(train, names, answers, params.drift, params.seed)
 
 
@@ -174,8 +176,6 @@ def _print(result: Mapping[str, Any]) -> None:
             console.print(f"{row['group']}: {', '.join(texts)}")
     if result["absent"]:
         console.print(f"groups of the training set without new logs: {', '.join(result['absent'])}")
-    if result["rows_unusable"]:
-        console.print(f"{result['rows_unusable']} of {result['rows']} rows had no usable features")
     console.print(f"{result['verdict']}: {result['reason']}", style="bold")
 
 
@@ -189,10 +189,9 @@ def _pair(row: Mapping[str, Any], name: str) -> str:
 def _plot(path: Path, result: Mapping[str, Any], old: Windows, new: Windows) -> None:
     from models.sbd.drift import names_of
     from pipelines.drift_plot import draw
+    from pipelines.output import write_file
 
     groups: Sequence[Mapping[str, Any]] = result["groups"]
     shown = names_of(groups, 6)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(draw(old, new, shown, groups, path.suffix))
-    part.replace(path)
+    content = draw(old, new, shown, groups, path.suffix)
+    write_file(path, lambda part: part.write_bytes(content))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
     from models.sbd.accumulate import Verdicts
     from models.sbd.table import Windows
+    from models.sbd.usable import Dropped
 
 EXAMPLE = """examples:
   cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
@@ -22,7 +26,7 @@ input or too few connections to tell (docs/drift.md)."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``cczoo evaluate sbd``."""
-    parser.add_argument("--model", required=True, help="name in the zoo, a directory, or rule:NAME")
+    parser.add_argument("--model", required=True, help=f"{MODEL}, or rule:NAME")
     parser.add_argument("--features", type=Path, required=True, help="table of `cczoo features`")
     parser.add_argument("--events", type=Path, help="ingested directory, for rule:NAME")
     parser.add_argument("--predictions", type=Path, help="write each window's answer to a Parquet")
@@ -46,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from models.sbd import table as tables
     from models.sbd.evaluation import score
     from pipelines.output import print_json
+    from pipelines.rows import load_table, tell
 
     if args.drift:
         from pipelines import drift
@@ -56,28 +61,40 @@ def run(args: argparse.Namespace) -> int:
     for name in ("by", "reference", "plot", "params"):
         if getattr(args, name) is not None:
             raise UserError(f"--{name} goes with --drift: add it or leave --{name} out")
-    whole = tables.windows(tables.read(args.features))
+    whole = load_table(args.features)
     if not len(whole):
         raise UserError(f"{args.features}: no rows: no connection gave a window")
-    probability, verdicts, names = _predict(args, whole)
-    usable = np.isfinite(probability)
+    told = _predict(args, whole)
+    usable = np.isfinite(told.probability)
     labelled = whole.y >= 0
-    kept = whole.take(usable & labelled)
+    dropped = told.dropped(whole, labelled=bool(labelled.any()))
+    if not usable.any():
+        reasons = told.dropped(whole, labelled=False).reasons()
+        raise UserError(f"{args.features}: none of {len(whole)} rows can be used: {reasons}")
+    tell(dropped, str(args.features))
+    scored = usable & labelled
     result: dict[str, Any] = {"model": args.model}
-    if labelled.any():
-        columns = tables.attributes(whole.frame, names)
-        result |= score(kept, probability[usable & labelled], verdicts, columns)
+    if scored.any():
+        columns = tables.attributes(whole.frame, told.columns)
+        result |= score(
+            whole.take(scored),
+            told.probability[scored],
+            told.verdicts,
+            columns,
+            threshold=told.threshold,
+        )
     else:
         result |= {"windows": len(whole), "accuracy": None}
     result |= {
         "rows": len(whole),
         "rows_unusable": int((~usable).sum()),
         "rows_unlabelled": int((~labelled).sum()),
+        "dropped": dropped.described(),
     }
-    answers = _answers(whole, probability, verdicts)
+    answers = _answers(whole, told)
     if args.predictions is not None:
         answers.write_parquet(args.predictions)
-    if not labelled.any():
+    if not scored.any():
         result["predictions"] = answers.to_dicts()
     if args.json:
         print_json(result)
@@ -86,13 +103,45 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _predict(args: argparse.Namespace, table: Windows) -> tuple[Any, Verdicts, list[str]]:
-    """P(SB) per row (NaN where there is none), verdict settings, names of feature columns."""
+@dataclass(frozen=True)
+class _Told:
+    """What a model or a rule says of a table.
+
+    Attributes
+    ----------
+    probability : float64 [N]
+        P(SB), NaN where there is none.
+    verdicts : Verdicts
+    threshold : float
+        SB where the probability is above it.
+    columns : list of str
+        Every feature's name.
+    inputs : list of str
+        Columns that it answers from; none for a rule, which reads events.
+    """
+
+    probability: Any
+    verdicts: Verdicts
+    threshold: float
+    columns: list[str]
+    inputs: list[str]
+
+    def dropped(self, table: Windows, labelled: bool) -> Dropped:
+        """Rows without an answer, or without a label where one is needed."""
+        from models.sbd.usable import usable, without_answer
+
+        if self.inputs:
+            return usable(table, self.inputs, labelled)[1]
+        return without_answer(table, self.probability, labelled)
+
+
+def _predict(args: argparse.Namespace, table: Windows) -> _Told:
     import numpy as np
 
     from data.errors import UserError
     from features.sbd import FAMILIES, features_of
     from models.sbd.accumulate import Verdicts
+    from models.sbd.params import THRESHOLD
 
     known = [feature.name for family in FAMILIES for feature in features_of(family)]
     if args.model.startswith("rule:"):
@@ -104,21 +153,25 @@ def _predict(args: argparse.Namespace, table: Windows) -> tuple[Any, Verdicts, l
             raise UserError(f"--model {args.model}: a rule needs --events DIR (`cczoo ingest`)")
         shares = rules.run(args.events, table, [name])[name]
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
-        return np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares)), Verdicts(), known
-    from models.sbd import store
+        odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
+        return _Told(odds, Verdicts(), THRESHOLD, known, [])
+    from pipelines.computed_with import check
+    from pipelines.zoo import open_model
 
-    model = store.load(args.model)
+    model = open_model(args.model)
     missing = [name for name in model.meta.features if name not in table.frame.columns]
     if missing:
         raise UserError(
             f"{args.features}: no column {missing[0]!r}, which {args.model} needs: make the table "
             "with this version's `cczoo features sbd`"
         )
+    check(args.features, model)
     matrix = table.matrix(model.meta.features)
     usable = np.isfinite(matrix).all(axis=1)
     probability = np.full(len(table), np.nan)
     probability[usable] = model.predict_proba(matrix[usable])
-    return probability, verdicts_of(model.meta.calibration, model.meta.accumulation), known
+    verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
+    return _Told(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
 
 
 def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> Verdicts:
@@ -134,7 +187,7 @@ def _odds(shares: Any) -> Any:
     return (shares[:, 0] + (1 - total) / 2).clip(0, 1)
 
 
-def _answers(table: Windows, probability: Any, verdicts: Verdicts) -> Any:
+def _answers(table: Windows, told: _Told) -> Any:
     """One row per usable window: probability, answer, accumulated confidence and verdict."""
     import numpy as np
     import polars as pl
@@ -143,6 +196,7 @@ def _answers(table: Windows, probability: Any, verdicts: Verdicts) -> Any:
     from models.sbd.calibration import sigmoid
     from models.sbd.evaluation import connection_state
 
+    probability, verdicts = told.probability, told.verdicts
     kept = np.isfinite(probability)
     usable = table.take(kept)
     state = connection_state(probability[kept], usable.group, verdicts)
@@ -150,7 +204,7 @@ def _answers(table: Windows, probability: Any, verdicts: Verdicts) -> Any:
     keys = [c for c in ("source", "connection", "window") if c in usable.frame.columns]
     return usable.frame.select(keys).with_columns(
         pl.Series("probability", probability[kept]),
-        pl.Series("answer", words[(probability[kept] > 0.5).astype(int)]),
+        pl.Series("answer", words[(probability[kept] > told.threshold).astype(int)]),
         pl.Series("accumulated_probability", sigmoid(state)),
         pl.Series("verdict", words[decide(state, verdicts.limit)]),
     )
@@ -162,7 +216,9 @@ def _print(result: Mapping[str, Any]) -> None:
 
     console = Console()
     if result["accuracy"] is None:
-        console.print(f"{result['model']}: {result['windows']} windows, no labels to compare with")
+        unlabelled = result["rows_unlabelled"] == result["rows"]
+        why = "no labels" if unlabelled else "no labelled window with finite features"
+        console.print(f"{result['model']}: {result['windows']} windows, {why} to compare with")
         view = Table("connection", "window", "P(SB)", "answer", "verdict so far")
         for row in result.get("predictions", []):
             view.add_row(
@@ -188,5 +244,3 @@ def _print(result: Mapping[str, Any]) -> None:
             accuracy = "–" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
             view.add_row(f"{column} = {value}", accuracy, str(row["windows"]))
     console.print(view)
-    if result["rows_unusable"]:
-        console.print(f"{result['rows_unusable']} of {result['rows']} rows had no usable features")

@@ -6,9 +6,12 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    from export.params import Options
 
 EXAMPLE = "example: cczoo export smartsbd-dt --target c -t onnx --out build/smartsbd-dt"
 
@@ -23,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, help="directory for the bundle; an old one is replaced")
     parser.add_argument(
-        "--layout", default="auto", help="trees in C: if-else, array or auto (default)"
+        "--layout", help="trees in C: if-else, array or auto (default: as --params, else auto)"
     )
     parser.add_argument(
         "--set",
@@ -32,6 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="another option of a target; may be given again (export --list names them)",
     )
+    parser.add_argument(
+        "--params", type=Path, help="YAML file with settings (export: options: ...)"
+    )
+    parser.add_argument(
+        "--sign",
+        metavar="KEY",
+        type=Path,
+        help="sign the manifest with a private SSH key, for cczoo verify --signer",
+    )
     parser.add_argument("--list", action="store_true", help="list targets (that fit MODEL)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -39,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export, or list the targets."""
     from data.errors import UserError
-    from export.manifest import MANIFEST, bundle_files
-    from export.params import Options
+    from data.place import check_own
+    from export.manifest import MANIFEST, bundle_files, own_files
     from export.passes import transformed
     from models.sbd.store import replace_directory
     from pipelines.sources import open_source
@@ -50,17 +62,18 @@ def run(args: argparse.Namespace) -> int:
     for given, flag in ((args.model, "MODEL"), (args.target, "--target"), (args.out, "--out")):
         if not given:
             raise UserError(f"{flag} is missing; {EXAMPLE}")
-    options = Options.parse({"layout": args.layout} | _settings(args.set), "options")
+    check_own(args.out, own_files, "cczoo export")
+    options = _options(args)
     source = transformed(open_source(args.model, options), options)
-    if args.out.exists() and not (args.out / MANIFEST).is_file() and _occupied(args.out):
-        raise UserError(f"{args.out}: holds something that isn't a bundle: choose another --out")
     chosen = [f"-t{t}" for t in args.target] + [f"--set={s}" for s in args.set]
-    command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={args.layout}"])
+    chosen += [] if args.params is None else [f"--params={args.params}"]
+    command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={options.layout}"])
     files = bundle_files(source, args.target, options, command)
-    try:
-        replace_directory(args.out.resolve(), files)
-    except OSError as error:
-        raise UserError(f"{args.out}: {error.strerror}: choose a writable --out") from None
+    if args.sign is not None:
+        from export.signature import SIGNATURE, sign
+
+        files[SIGNATURE] = sign(files[MANIFEST], args.sign)
+    replace_directory(args.out, files, own_files, "cczoo export")
     result = {
         "name": source.name,
         "kind": source.kind,
@@ -100,10 +113,22 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _options(args: argparse.Namespace) -> Options:
+    """What the settings file says and, over it, what the command line does."""
+    from export.params import Options
+
+    told: dict[str, Any] = {}
+    if args.params is not None:
+        from pipelines.params import load
+
+        told = load(args.params).export.options.model_dump()
+    layout = {} if args.layout is None else {"layout": args.layout}
+    return Options.parse({**told, **layout, **_settings(args.set)}, "options")
+
+
 def _settings(given: list[str]) -> dict[str, Any]:
     """``KEY=VALUE`` with YAML's reading of the value."""
-    import yaml
-
+    from data import yaml_text
     from data.errors import UserError
 
     settings: dict[str, Any] = {}
@@ -111,12 +136,5 @@ def _settings(given: list[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals:
             raise UserError(f"--set {text}: KEY=VALUE expected")
-        try:
-            settings[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            settings[key] = value
+        settings[key] = yaml_text.loads(value, f"--set {text}")
     return settings
-
-
-def _occupied(path: Path) -> bool:
-    return not path.is_dir() or any(path.iterdir())

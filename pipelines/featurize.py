@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from features.params import SbdParams
 
 EXAMPLE = """\
-example: cczoo features sbd --events data/interim --out data/processed/sbd.parquet --json
+example: cczoo features sbd --events data/interim/mine --out mine.parquet --json
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
 window, for neural models: docs/neural.md)
@@ -41,7 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", help="what to compute: sbd or series")
     parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
-    parser.add_argument("--params", type=Path, help="YAML file with settings (features: sbd: ...)")
+    settings = parser.add_mutually_exclusive_group()
+    settings.add_argument(
+        "--params", type=Path, help="YAML file with settings (features: sbd: ...)"
+    )
+    settings.add_argument(
+        "--model", help="with the settings that this model was trained with (as cczoo export)"
+    )
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
@@ -49,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo features``."""
     from features.sbd import TABLES
-    from pipelines.params import load as load_settings
 
     if args.what not in TABLES:
         raise unknown_name("feature table", args.what, TABLES)
@@ -58,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if args.out.is_dir():
         raise UserError(f"--out {args.out}: is a directory: give a file name")
     jobs = args.jobs or len(os.sched_getaffinity(0))
-    settings = load_settings(args.params).features.sbd
+    settings = _settings(args)
     table, counts = featurize(args.events, settings, jobs, args.what)
-    write(table, args.out, args.what)
+    write(table, args.out, settings, args.what)
     if args.json:
         from pipelines.output import print_json
 
@@ -71,6 +76,20 @@ def run(args: argparse.Namespace) -> int:
         for reason, number in without["reasons"].items():
             print(f"  without a window: {number} ({reason})")
     return 0
+
+
+def _settings(args: argparse.Namespace) -> SbdParams:
+    from features.params import SbdParams
+    from features.sbd import table_of
+    from pipelines.params import load
+    from pipelines.zoo import open_model
+
+    if args.model is None:
+        return load(args.params).features.sbd
+    meta = open_model(args.model).meta
+    if table_of(meta.family) != args.what:
+        raise UserError(f"--model {args.model}: its features aren't of the table {args.what}")
+    return SbdParams.parse(meta.feature_settings, f"{args.model}: feature_settings")
 
 
 def featurize(
@@ -117,7 +136,7 @@ def featurize(
     blocks = []
     reasons: Counter[str] = Counter()
     seen = 0
-    for head, block, failed in _results(events, params, jobs, connections.height, what):
+    for head, block, failed in _results(events, params, jobs, connections, what):
         heads += head
         blocks.append(block)
         reasons.update(failed)
@@ -156,16 +175,13 @@ _FIXED: dict[str, Any] = {
 Result = tuple[list[tuple[Any, ...]], Any, list[str]]
 
 
-def write(table: pl.DataFrame, path: Path, what: str = "sbd") -> None:
-    """Write the table under a temporary name, then rename; the families' hashes go along."""
-    from features.sbd import TABLES, features_of
-    from features.spec import schema_hash
+def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd") -> None:
+    """Write the table under a temporary name, then rename; settings and hashes go along."""
+    from pipelines.computed_with import recorded
+    from pipelines.output import write_file
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    hashes = {f"cczoo.{family}": schema_hash(features_of(family)) for family in TABLES[what]}
-    table.write_parquet(part, compression="zstd", metadata=hashes)
-    part.replace(path)
+    told = recorded(what, params)
+    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))
 
 
 def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd") -> Result:
@@ -201,12 +217,22 @@ def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd")
     return heads, values, reasons
 
 
-def _results(events: Path, params: SbdParams, jobs: int, total: int, what: str) -> Iterator[Result]:
+def _weight(connection: Connection) -> int:
+    return sum(about.get("events", 0) for about in connection[0]["subflows"])
+
+
+def _results(
+    events: Path, params: SbdParams, jobs: int, connections: pl.DataFrame, what: str
+) -> Iterator[Result]:
     """Results in the order of the directory, whatever the number of processes."""
     from data.store import iter_connections
     from pipelines.output import progress
 
-    batches = _batches(progress(iter_connections(events), "features", total))
+    total = connections.height
+    weight = sum(_weight((row, {})) for row in connections.iter_rows(named=True))
+
+    # Connections are as much work as they have events.
+    batches = _batches(progress(iter_connections(events), "features", weight, _weight))
     if jobs == 1 or total <= BATCH:
         for batch in batches:
             yield compute_batch(batch, params, what)

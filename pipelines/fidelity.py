@@ -109,14 +109,14 @@ def campaigns(args: argparse.Namespace) -> dict[str, Any]:
     """Rows, features and transfer of the campaigns for training."""
     from models.sbd import table as tables
     from pipelines import fidelity_features
+    from pipelines.computed_with import settings_of
     from pipelines.featurize import featurize, write
-    from pipelines.params import load as load_settings
 
     records = fidelity_runs.campaign_records(args.raw, CAMPAIGNS, args.every)
     fidelity_runs.simulate_all(records, args.work, args.jobs)
-    settings = load_settings(None).features.sbd
+    settings = settings_of(args.features)
     simulated, _ = featurize(args.work, settings, args.jobs)
-    write(simulated, args.work / "sbd.parquet")
+    write(simulated, args.work / "sbd.parquet", settings)
     ids = {record["id"] for record in records}
     kernel = tables.read(args.features)
     kernel = kernel.filter(fidelity_features.run_of(kernel["source"]).is_in(ids))

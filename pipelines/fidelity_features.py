@@ -55,6 +55,7 @@ def transfer(kernel: Windows, simulated: Windows, seed: int) -> list[dict[str, A
     import numpy as np
 
     from models.sbd.classifiers import make, probability
+    from models.sbd.params import THRESHOLD
     from models.sbd.store import load
 
     split = {True: _even(kernel, True), False: _even(kernel, False)}
@@ -71,7 +72,7 @@ def transfer(kernel: Windows, simulated: Windows, seed: int) -> list[dict[str, A
                 test = kernel.take(split[test_even])
                 model = make(kind, seed, settings.get(kind, {}))
                 model.fit(train.matrix(columns), train.y)
-                answer = probability(model, test.matrix(columns)) > 0.5
+                answer = probability(model, test.matrix(columns)) > THRESHOLD
                 hits.append(answer == (test.y == 1))
                 groups.append(test.group)
             row[f"trained_on_{source}"] = _interval(

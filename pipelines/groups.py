@@ -8,7 +8,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -19,11 +19,13 @@ from features.sbd import features_of
 from models.sbd import mi, own, parallel, recipes, store
 from models.sbd.classifiers import CLASSIFIERS
 from models.sbd.table import Windows
+from models.sbd.usable import Dropped
 from pipelines import groups_rows, groups_task
 from pipelines.groups_rows import Gathered
 from pipelines.groups_task import Group, Outcome, Pooled, Setup
-from pipelines.output import print_json, progress
+from pipelines.output import print_json, progress, write_text
 from pipelines.registry import group_model
+from pipelines.rows import tell
 from pipelines.train_steps import Job
 
 RANKED = 5000
@@ -56,8 +58,9 @@ def run(args: argparse.Namespace, job: Job) -> int:
     finally:
         parallel.stop()
         rows.unlink(missing_ok=True)
+    tell(Dropped(**result["dropped"]), str(job.features))
     job.write("groups.json", result)
-    (job.out / "groups.svg").write_text(page.draw(result), encoding="utf-8")
+    write_text(job.out / "groups.svg", page.draw(result))
     if not args.no_register:
         told = register.from_groups(job, result, args.params, args.offline)
         result["registered"] = {"run": told["run"], "versions": len(told["versions"])}
@@ -135,6 +138,7 @@ def _train(
         params=job.params,
         data_hash=groups_rows.table_hash(job.features),
         command=shlex.join(["cczoo", *sys.argv[1:]]),
+        settings=job.settings,
     )
     setup, sample = _with_features(setup, _candidates(args.family, classifier), gathered, job)
     key = _key(setup, columns, added)
@@ -161,10 +165,20 @@ def _train(
         "pooled": pooled_row,
         "rows": gathered.rows,
         "rows_without_group": gathered.without,
+        "dropped": _dropped(kept.values()).described(),
         "counts": {d: decisions.count(d) for d in ("own", "pooled", "failed")},
         "resumed": len(kept) - len(todo),
         "groups": [kept[group] for group in order],
     }
+
+
+def _dropped(rows: Iterable[Mapping[str, Any]]) -> Dropped:
+    """What all groups together have left out; a group that failed tells nothing."""
+    total = Dropped()
+    for row in rows:
+        if "dropped" in row:
+            total.add(Dropped(**row["dropped"]))
+    return total
 
 
 def _with_features(
@@ -175,7 +189,7 @@ def _with_features(
     Features are ranked over all groups, once, and the same for all models.
     """
     whole = _replanned(setup, tuple(names))
-    sample = groups_task.usable(gathered.sample, whole)
+    sample, _ = groups_task.usable(gathered.sample, whole)
     table = groups_task.learned(sample, whole)
     if np.unique(table.y).size < 2:
         raise UserError(

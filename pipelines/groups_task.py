@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from features.sbd import features_of
 from features.spec import schema_hash
 from models.sbd import accumulate, card, own, testset
+from models.sbd import usable as rows
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, Estimator, probability
-from models.sbd.holdout import held_out
+from models.sbd.holdout import training_rows
 from models.sbd.own import Plan
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
 from models.sbd.table import Windows, windows
+from models.sbd.usable import Dropped, check_unique
+from pipelines.computed_with import described
 
 Rows = NDArray[np.int64]
 
@@ -41,6 +44,8 @@ class Setup:
     params : Params
     data_hash, command : str
         For the entries.
+    settings : mapping
+        What the features were computed with.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Setup:
     params: Params
     data_hash: str
     command: str
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -78,17 +84,23 @@ class Outcome:
     files: dict[str, bytes]
 
 
-def usable(frame: pl.DataFrame, setup: Setup) -> Windows:
-    """Labelled rows whose features are finite."""
+def usable(frame: pl.DataFrame, setup: Setup) -> tuple[Windows, Dropped]:
+    """Labelled rows whose features are finite, and what is left out.
+
+    Raises
+    ------
+    UserError
+        When windows are there twice.
+    """
     table = windows(frame)
-    return table.take((table.y >= 0) & table.finite(setup.plan.features))
+    check_unique(table, "features table")
+    mask, dropped = rows.usable(table, setup.plan.features, labelled=True)
+    return table.take(mask), dropped
 
 
 def learned(table: Windows, setup: Setup) -> Windows:
     """Rows that models may learn from: none of the fixed test set."""
-    protocol = setup.params.protocol
-    unseen = table.column("dataset") == protocol.unseen
-    return table.take(~unseen & ~held_out(table, protocol.holdout))
+    return table.take(training_rows(table, setup.params.protocol))
 
 
 def fit_pooled(
@@ -142,7 +154,7 @@ def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> 
 def train_group(pooled: Pooled, group: Group) -> Outcome:
     """Train a group's own model, compare it with the pooled one and say which serves the group."""
     setup, plan = pooled.setup, pooled.setup.plan
-    table = usable(group.frame, setup)
+    table, dropped = usable(group.frame, setup)
     train = learned(table, setup)
     row: dict[str, Any] = {
         "group": group.name,
@@ -150,6 +162,7 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
         "registered": group.registered,
         "connections": int(np.unique(train.group).size),
         "windows": len(train),
+        "dropped": dropped.described(),
         "decision": "pooled",
     }
     short = own.lacking(train, plan.groups)
@@ -206,9 +219,10 @@ def entry(
     plan = setup.plan
     specs = {feature.name: feature for feature in features_of(setup.family)}
     features = [specs[name] for name in plan.features]
-    text = _card(setup, told, verdicts, row, schema_hash(features))
+    text = _card(setup, told, verdicts, row, schema_hash(features, setup.settings))
     meta = {
         "family": setup.family,
+        "feature_settings": dict(setup.settings),
         "data_hash": setup.data_hash,
         "created_by": setup.command,
         "calibration": {"kind": "platt", "slope": verdicts.slope, "offset": verdicts.offset},
@@ -238,6 +252,7 @@ def _card(setup: Setup, told: Told, verdicts: Verdicts, row: Mapping[str, Any], 
         "Kind": CLASSIFIERS[plan.classifier].label + settings,
         f"Features ({len(plan.features)})": ", ".join(plan.features),
         "Trained on": f"{row['windows']} windows of {row['connections']} connections",
+        "Computed with": described(setup.settings),
         "Feature schema": f"`{schema}`",
         "Training table": f"`{setup.data_hash}`",
         "Made by": f"`{setup.command}`",
@@ -258,7 +273,7 @@ def _tested(test: Windows, estimator: Estimator, pooled: Pooled) -> dict[str, An
     if not len(test):
         return None
     x = test.matrix(pooled.setup.plan.features)
-    right = [(probability(m, x) > 0.5) == (test.y == 1) for m in (estimator, pooled.final)]
+    right = [(probability(m, x) > THRESHOLD) == (test.y == 1) for m in (estimator, pooled.final)]
     mine, other = (one.astype(np.float64) for one in right)
     return {
         "connections": int(np.unique(test.group).size),

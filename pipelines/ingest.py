@@ -9,9 +9,10 @@ from typing import Any
 
 EXAMPLE = """\
 examples:
-  cczoo ingest data/raw --out data/interim/events --json
+  cczoo ingest data/raw --out data/interim/mine --json
   cczoo ingest logs/ --labels labels.csv --out ingested
   cczoo ingest subflow-*.csv --connection-key '(run[0-9]+)' --out ingested
+  ssh router 'cat /tmp/probe.csv' | cczoo ingest - --out ingested
 
 Formats are recognised by content; docs/formats.md describes each. labels.csv has a column
 `source` (a log's name) and any others: label (SB or NSB), dataset, kernel, cc, ..."""
@@ -19,8 +20,19 @@ Formats are recognised by content; docs/formats.md describes each. labels.csv ha
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="log or directory")
-    parser.add_argument("--out", required=True, type=Path, help="directory to make or replace")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="log, directory or pipe; - is standard input",
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        help="directory to make; one that ingest made, and that holds nothing else, is replaced",
+    )
     parser.add_argument("--labels", type=Path, help="CSV with `source` and any other columns")
     parser.add_argument("--format", default="auto", help="a format's name, or auto (default)")
     parser.add_argument("--jobs", type=int, help="processes (default: one per core)")
@@ -42,12 +54,12 @@ def run(args: argparse.Namespace) -> int:
     """Ingest; returns 1 when no event was found."""
     from data.errors import UserError
     from data.ingest import Settings, ingest
-    from pipelines.output import print_json, progress
+    from pipelines.output import print_json, progress_bytes
 
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs {args.jobs}: give a number of processes from 1 on")
     settings = Settings(args.format, args.jobs, args.connection_key, args.srtt_unit)
-    report = ingest(args.paths, args.out, args.labels, settings, progress)
+    report = ingest(args.paths, args.out, args.labels, settings, progress_bytes)
     _warn(report, args.out)
     if args.json:
         print_json(report)
@@ -79,8 +91,10 @@ def _warn(report: dict[str, Any], out: Path) -> None:
 
 
 def _print_counts(report: dict[str, Any], out: Path) -> None:
+    from pipelines.output import size
+
     formats = ", ".join(f"{count} {name}" for name, count in report["formats"].items())
-    print(f"{report['sources']} logs ({formats}), {report['bytes'] / 1e6:.1f} MB of text")
+    print(f"{report['sources']} logs ({formats}), {size(report['bytes'])} of text")
     print(
         f"{report['lines_read']} lines read = {report['event_lines']} with events"
         f" + {report['skipped_lines']} skipped + {report['quarantined_lines']} quarantined"

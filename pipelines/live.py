@@ -155,11 +155,14 @@ class Campaign:
     """Runs side by side; what the host spoilt is run again."""
 
     def __init__(self, args: argparse.Namespace, bundle: Bundle, controller: Controller) -> None:
+        from export.companions.sbd import made_for
+
         self.out: Path = args.out
         self.jobs: int = args.jobs
         self.slots = deque(range(args.first_slot, args.first_slot + args.jobs))
         self.model = str(bundle.manifest["model_hash"])
         self.features = bundle.features
+        self.settings = made_for(bundle)[0]
         self.check: bool = args.check
         self.controller = controller
         self.lock = threading.Lock()
@@ -237,7 +240,7 @@ class Campaign:
         log = verdicts if live.agent and "traffic" in result.record else None
         kept = record(task, result.record, log, self.model)
         if log and samples:
-            kept["check"] = live_check.compare(kept, samples, self.features)
+            kept["check"] = live_check.compare(kept, samples, self.features, self.settings)
         return kept
 
     def _append(self, kept: dict[str, Any]) -> None:

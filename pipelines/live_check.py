@@ -15,7 +15,7 @@ from features.spec import Feature
 
 
 def compare(
-    run: dict[str, Any], samples: Path, features: Sequence[Feature], params: SbdParams | None = None
+    run: dict[str, Any], samples: Path, features: Sequence[Feature], params: SbdParams
 ) -> dict[str, int]:
     """A run's verdicts beside :mod:`features.fixed_sbd` on the very samples the agent took.
 
@@ -27,8 +27,8 @@ def compare(
         Written by the agent.
     features : sequence of Feature
         The model's columns.
-    params : SbdParams, optional
-        Window settings, the default ones if not given.
+    params : SbdParams
+        Window settings, the model's.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def compare(
         is_ack=nothing.astype(np.bool_),
         acked_bytes=nothing.astype(np.uint64),
     )
-    meant = fixed_sbd.evaluate(made, 0, params or SbdParams(), features).x.tolist()
+    meant = fixed_sbd.evaluate(made, 0, params, features).x.tolist()
     live = [verdict["features"] for verdict in run["verdicts"]]
     differing = sum(a != b for a, b in zip(live, meant, strict=False))
     return {"windows": len(meant), "unequal": differing + abs(len(live) - len(meant))}

@@ -16,7 +16,9 @@ from typing import Any
 
 from data.errors import UserError
 from data.lab import agent, build, coupled
-from export.manifest import Broken, Bundle, read_bundle
+from export.manifest import Bundle
+from export.plain_files import Broken
+from export.reemit import read_emitted
 
 LOCK = Path("/run/lock/cczoo-live")
 RUN_TIME = 0
@@ -51,12 +53,13 @@ def open_bundle(directory: Path) -> Bundle:
     Raises
     ------
     UserError
-        It was altered, or lacks the congestion control or the features in C.
+        It was altered, isn't what this cczoo emits for its model, or lacks the congestion
+        control or the features in C.
     """
     try:
-        bundle = read_bundle(directory)
+        bundle = read_emitted(directory)
     except Broken as error:
-        raise UserError(f"{directory}: {error}; export it again") from None
+        raise UserError(f"{directory}: {error}") from None
     for part in (f"{bundle.identifier}_sbd.h", f"{bundle.identifier}_cc.bpf.c"):
         if part not in bundle.manifest["files"]:
             raise UserError(
@@ -94,6 +97,8 @@ def loaded(bundle: Bundle, work: Path) -> Iterator[Controller]:
         except BlockingIOError:
             raise UserError("another live run goes on on this machine; wait for its end") from None
         coupled.unregister(coupled.LIVE)
+        # What was compared is compiled, whatever happens to the directory meanwhile.
+        bundle = bundle.copied(work / "bundle")
         program = work / "agent"
         agent.compile_agent(bundle.directory, bundle.identifier, program)
         coupled.ensure(_compile(bundle, work), coupled.LIVE)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from data.errors import UserError
+from data.place import part_of
 
 T = TypeVar("T")
+LINE_S = 10
+"""Where there is no terminal, a line of progress comes so often."""
+PACE_S = 60
+"""What is left is reckoned from the pace of so long."""
 
 
 def print_json(value: Any) -> None:
@@ -29,13 +35,15 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     UserError
         Where nothing can be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(part)
-        part.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: choose a place that is writable") from None
+    with part_of(path) as part:
+        try:
+            write(part)
+        except Exception as error:
+            # polars tells the system's number in its text alone.
+            number = re.search(r"\(os error (\d+)\)", str(error))
+            if number is None:
+                raise
+            raise OSError(int(number[1]), str(error)) from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -43,7 +51,80 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+def size(count: int) -> str:
+    """A number of bytes for people: ``512 bytes``, ``3.4 MB``, ``10.0 GB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
+
+
+class _Pace:
+    """How long something goes on, by its pace over the last minute."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, float]] = deque()
+
+    def left_s(self, now: float, done: float, total: float) -> float | None:
+        """Seconds left; None before there is a pace. ``done`` counts from 0 to ``total``."""
+        if done > 0:  # what comes before the first piece is preparation
+            self._seen.append((now, done))
+        while len(self._seen) > 2 and self._seen[1][0] < now - PACE_S:
+            self._seen.popleft()
+        if not self._seen:
+            return None
+        (then, before) = self._seen[0]
+        return (now - then) * (total - done) / (done - before) if done > before else None
+
+
+@contextmanager
+def progress_bytes(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how much of some files was read: a bar on a terminal, elsewhere a line now and then.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    total : int
+        Bytes in all.
+
+    Yields
+    ------
+    callable
+        To be told the bytes read so far. Everything is written to stderr.
+    """
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+        columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as bars:
+            bar = bars.add_task(what, total=total)
+            yield lambda done: bars.update(bar, completed=done)
+        return
+    pace, last, noted = _Pace(), time.monotonic(), 0.0
+
+    def show(done: int) -> None:
+        nonlocal last, noted
+        now = time.monotonic()
+        if now - noted < 1:
+            return
+        noted = now
+        left = pace.left_s(now, done, total)
+        if now - last >= LINE_S:
+            last = now
+            tail = "" if left is None else f", {left:.0f} s left"
+            print(f"{what}: {size(done)} of {size(total)}{tail}", file=sys.stderr)
+
+    yield show
+
+
+def progress(
+    items: Iterable[T],
+    what: str,
+    total: int | None = None,
+    weigh: Callable[[T], int] = lambda _: 1,
+) -> Iterator[T]:
     """Iterate with a progress bar on a terminal, with a line every ten seconds elsewhere.
 
     Parameters
@@ -53,7 +134,9 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     what : str
         What is being done, for the bar's label.
     total : int, optional
-        Number of items; taken from ``len(items)`` where it has one.
+        Number of items, or the sum of their weights; taken from ``len(items)`` where it has one.
+    weigh : callable, optional
+        How much work an item is, where they are unlike; 1 by default.
 
     Yields
     ------
@@ -64,16 +147,22 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
         total = len(items)
     if sys.stderr.isatty():
         from rich.console import Console
-        from rich.progress import track
+        from rich.progress import Progress
 
-        yield from track(items, description=what, total=total, console=Console(stderr=True))
+        with Progress(console=Console(stderr=True)) as bars:
+            bar = bars.add_task(what, total=total)
+            for item in items:
+                yield item
+                bars.advance(bar, weigh(item))
         return
-    start = last = time.monotonic()
-    for done, item in enumerate(items, start=1):
+    pace, last, done = _Pace(), time.monotonic(), 0
+    for item in items:
         yield item
+        done += weigh(item)
         now = time.monotonic()
-        if now - last >= 10:
+        left = pace.left_s(now, done, total) if total else None
+        if now - last >= LINE_S:
             last = now
             of = f"/{total}" if total else ""
-            left = f", {(now - start) / done * (total - done):.0f} s left" if total else ""
-            print(f"{what}: {done}{of}{left}", file=sys.stderr)
+            tail = "" if left is None else f", {left:.0f} s left"
+            print(f"{what}: {done}{of}{tail}", file=sys.stderr)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from data.errors import UserError
 from data.strict import Strict
 from export.params import Options, VerifyParams
 from features.params import SbdParams
-from models.sbd.neural.params import Neural
 from models.sbd.params import Params as SbdModels
 from pipelines.gates import GATES, gate
 
@@ -25,7 +26,13 @@ class ModelsParams(Strict):
     """Settings of the models layer."""
 
     sbd: SbdModels = SbdModels()
-    neural: Neural = Neural()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, tree: Any) -> Any:
+        if isinstance(tree, Mapping) and "neural" in tree:
+            raise ValueError("neural stands below sbd by now: write models.sbd.neural")
+        return tree
 
 
 class ExportParams(Strict):
@@ -53,8 +60,12 @@ class PromotionParams(Strict):
     @field_validator("gates")
     @classmethod
     def _known(cls, gates: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for name, tree in gates.items():
-            gate(name).Settings.parse(tree, f"promotion.gates.{name}")
+        try:
+            for name, tree in gates.items():
+                gate(name).Settings.parse(tree, name)
+        except UserError as error:
+            # As a mistake of the whole file, so that the message names it.
+            raise ValueError(str(error)) from None
         return gates
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, unknown_name
+from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
     import polars as pl
 
     from models.sbd.accumulate import Verdicts
     from models.sbd.partition_score import Grid
+    from models.sbd.store import ZooModel
     from models.sbd.table import Windows
 
 EXAMPLE = """examples:
@@ -30,11 +33,10 @@ SHOWN = 40
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("what", help="what to predict: sbd")
-    parser.add_argument("--model", required=True, help="name in the zoo, or a directory")
+    parser.add_argument("--model", required=True, help=MODEL)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--events", type=Path, help="directory made by `cczoo ingest`")
     source.add_argument("--features", type=Path, help="table of `cczoo features sbd`")
-    parser.add_argument("--params", type=Path, help="YAML file with settings, for --events")
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
     parser.add_argument(
         "--verdicts",
@@ -50,11 +52,13 @@ def run(args: argparse.Namespace) -> int:
     """Predict, compare with labels where there are any, print."""
     import numpy as np
 
-    from models.sbd import store
     from models.sbd.evaluation import connection_state
     from models.sbd.partition_score import contradictions, grid, partitions
+    from models.sbd.usable import usable
     from pipelines.evaluate_sbd import verdicts_of
     from pipelines.output import print_json
+    from pipelines.rows import tell
+    from pipelines.zoo import open_model
 
     if args.what != "sbd":
         raise unknown_name("prediction", args.what, ["sbd"])
@@ -62,14 +66,18 @@ def run(args: argparse.Namespace) -> int:
         raise unknown_name("kind of verdict", args.verdicts, VERDICTS)
     if args.out is not None and args.out.is_file():
         raise UserError(f"--out {args.out}: is a file: give a directory to make")
-    model = store.load(args.model)
-    table = _table(args)
+    model = open_model(args.model)
+    table = _table(args, model)
     columns = [name for name in args.by.split(",") if name]
     for name in columns:
         if name not in table.frame.columns:
             raise unknown_name("column", name, table.frame.columns)
-    usable = table.finite(model.meta.features)
-    kept = table.take(usable)
+    mask, dropped = usable(table, model.meta.features, labelled=False)
+    where = str(args.features or args.events)
+    if not mask.any():
+        raise UserError(f"{where}: none of {len(table)} rows can be used: {dropped.reasons()}")
+    tell(dropped, where)
+    kept = table.take(mask)
     probability = model.predict_proba(kept.matrix(model.meta.features))
     settings = verdicts_of(model.meta.calibration, model.meta.accumulation)
     said = {
@@ -83,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
         "model": args.model,
         "verdicts": args.verdicts,
         "rows": len(table),
-        "rows_unusable": int((~usable).sum()),
+        "rows_unusable": dropped.not_finite,
+        "dropped": dropped.described(),
         "windows": len(arranged.connection),
         "connections": len(arranged.names),
         "subflows": _count(len(names) for names in arranged.names),
@@ -115,19 +124,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _table(args: argparse.Namespace) -> Windows:
+def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
+    """Windows of the features given, or computed with the model's own settings."""
     from models.sbd import table
+    from pipelines.rows import load_table
 
     if args.features is not None:
-        whole = table.windows(table.read(args.features))
+        from pipelines.computed_with import check
+
+        whole = load_table(args.features)
+        check(args.features, model)
     else:
         import os
 
+        from features.params import SbdParams
         from pipelines.featurize import featurize
-        from pipelines.params import load
 
         jobs = args.jobs or len(os.sched_getaffinity(0))
-        whole = table.windows(featurize(args.events, load(args.params).features.sbd, jobs)[0])
+        settings = SbdParams.parse(model.meta.feature_settings, f"{args.model}: feature_settings")
+        whole = table.windows(featurize(args.events, settings, jobs)[0])
     if not len(whole):
         raise UserError(f"{args.features or args.events}: no connection gave a window")
     return whole
@@ -200,13 +215,12 @@ def _frames(
 
 
 def _write(out: Path, frames: Mapping[str, pl.DataFrame]) -> dict[str, str]:
-    out.mkdir(parents=True, exist_ok=True)
+    from pipelines.output import write_file
+
     written = {}
     for name, frame in frames.items():
         path = out / f"{name}.parquet"
-        part = path.with_name(path.name + ".part")
-        frame.write_parquet(part, compression="zstd")
-        part.replace(path)
+        write_file(path, partial(frame.write_parquet, compression="zstd"))
         written[name] = str(path)
     return written
 

@@ -212,12 +212,16 @@ def _short(value: Any) -> str:
 
 def print_log(name: str, as_json: bool) -> int:
     """Print a model's moves; 1 where the log was tampered with."""
-    from pipelines import promotions
+    from pipelines import promotions, registry
 
     events = promotions.history(name)
+    if not events:
+        registry.serving(name)  # A name that was mistyped has no moves either.
     if as_json:
         print_json(events)
     else:
+        if not events:
+            print(f"{name}: no moves yet; the first one: cczoo promote {name}")
         for event in events:
             mark = (
                 "" if event["intact"] else "  NOT INTACT: an earlier event was changed or removed"

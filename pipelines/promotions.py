@@ -128,14 +128,8 @@ def history(name: str) -> list[dict[str, Any]]:
 
     Each event names the hash of the one before it: one that was changed or taken out shows.
     """
-    client = tracking.client()
-    experiment = tracking.experiment_id(EXPERIMENT)
-    runs = client.search_runs(
-        [experiment],
-        f"tags.model = '{name}' and attributes.status = 'FINISHED'",
-        order_by=["attributes.start_time ASC"],
-        max_results=1000,
-    )
+    condition = f"tags.model = '{name}' and attributes.status = 'FINISHED'"
+    runs = tracking.search_runs(EXPERIMENT, condition, "attributes.start_time ASC")
     events: list[dict[str, Any]] = []
     before = ""
     for run in runs:
@@ -194,23 +188,19 @@ def settle(name: str) -> None:
         When the move isn't dead but under way.
     """
     client = tracking.client()
-    if _open_moves(client, name):
+    if _open_moves(name):
         with _lock(client, name):
             _recover(client, name)
 
 
-def _open_moves(client: Any, name: str) -> list[Any]:
-    return list(
-        client.search_runs(
-            [tracking.experiment_id(EXPERIMENT)],
-            f"tags.model = '{name}' and attributes.status = 'RUNNING'",
-        )
-    )
+def _open_moves(name: str) -> list[Any]:
+    condition = f"tags.model = '{name}' and attributes.status = 'RUNNING'"
+    return list(tracking.search_runs(EXPERIMENT, condition))
 
 
 def _recover(client: Any, name: str) -> None:
     """Finish a killed move whose champion stands, and close one that never got there."""
-    for run in _open_moves(client, name):
+    for run in _open_moves(name):
         if champion_of(name) == run.data.tags["to"]:
             _set_previous(client, name, run.data.tags["previous"])
             client.set_terminated(run.info.run_id, "FINISHED")

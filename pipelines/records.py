@@ -171,8 +171,9 @@ def send(directory: Path) -> dict[str, Any]:
         content = Content.parse(json.loads(path.read_text(encoding="utf-8")), str(path))
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not readable: {error}: train again") from None
-    client = tracking.client()
+    tracking.module()
     with tracking.reported():
+        client = tracking.client()
         removed = registry.clean(content.experiment)
         versions = _sent(client, content)
         if versions is None:
@@ -192,13 +193,11 @@ def send(directory: Path) -> dict[str, Any]:
 
 def _sent(client: Any, content: Content) -> dict[str, str] | None:
     """Versions that an earlier call, killed at its end, has made; its run under the empty name."""
-    experiment = tracking.experiment_id(content.experiment)
-    found = client.search_runs(
-        [experiment], f"tags.record = '{content.id}' and attributes.status = 'FINISHED'"
-    )
-    if not found:
+    condition = f"tags.record = '{content.id}' and attributes.status = 'FINISHED'"
+    found = next(tracking.search_runs(content.experiment, condition), None)
+    if found is None:
         return None
-    run_id = found[0].info.run_id
+    run_id = found.info.run_id
     made = client.search_model_versions(f"run_id = '{run_id}'")
     return {"": run_id, **{version.name: str(version.version) for version in made}}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from data.errors import UserError
 from models.sbd import store
 from pipelines import params, records, tracking
-from pipelines.output import print_json
+from pipelines.output import print_json, write_text
 from pipelines.records import Training
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reports", type=Path, help="result tables of the training")
     parser.add_argument("--headline", type=Path, help="flat JSON of metrics")
     parser.add_argument("--params", type=Path, default=Path("params.yaml"))
-    parser.add_argument("--zoo", type=Path, help="entries to register (default: models/zoo)")
+    parser.add_argument("--zoo", type=Path, help="entries to register (default: models/trained)")
     parser.add_argument(
         "--certificates",
         type=Path,
@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     offline = is_offline(args.offline)
     if not offline:
         tracking.check_store()
-    found = [store.load(name, args.zoo) for name in store.names(args.zoo)]
+    zoo = args.zoo or store.TRAINED
+    found = [store.load(zoo / name) for name in store.names(zoo)]
     # MLflow keeps models as ONNX: a function's table (nuwa-tanh) has none.
     models = [model for model in found if "model.onnx" in model.meta.files]
     entries = {model.meta.name: model.directory for model in models}
@@ -79,10 +80,8 @@ def run(args: argparse.Namespace) -> int:
     )
     result = register(training, offline=offline)
     if args.out is not None:
-        part = args.out.with_name(args.out.name + ".part")
         kept = {"run": result["run"], "versions": result["versions"]}
-        part.write_text(json.dumps(kept, indent=1) + "\n")
-        part.replace(args.out)
+        write_text(args.out, json.dumps(kept, indent=1) + "\n")
     print_json(result)
     return 0
 

@@ -167,11 +167,9 @@ def clean(experiment: str) -> list[str]:
         ``name/version`` of what was removed.
     """
     client = tracking.client()
-    open_runs = client.search_runs(
-        [tracking.experiment_id(experiment)], "attributes.status = 'RUNNING'"
-    )
     removed: list[str] = []
-    for run in open_runs:
+    # All of them first: closing one while paging would shift the pages.
+    for run in list(tracking.search_runs(experiment, "attributes.status = 'RUNNING'")):
         mark = run.data.tags.get("writer", "")
         if mark and writer.is_gone(mark, STALE_S):
             removed += drop_versions(run.info.run_id)
@@ -257,7 +255,13 @@ def _registered(name: str) -> Any:
         if not tracking.is_code(error, "RESOURCE_DOES_NOT_EXIST"):
             raise
         known = [model.name for model in client.search_registered_models(max_results=1000)]
-        raise unknown_name("registered model", name, known) from None
+        where = tracking.shown_uri()
+        if not known:
+            raise UserError(
+                f"registry:{name}: {where} has no model yet: train one, or correct "
+                "MLFLOW_TRACKING_URI"
+            ) from None
+        raise UserError(f"{unknown_name('registered model', name, known)} (in {where})") from None
 
 
 def fetch(version: Any) -> Path:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+MODEL = "name in the zoo, a directory, or registry:NAME[@ALIAS|/VERSION][?group=GROUP]"
+"""What a command takes for a model, for its help."""
+
 if TYPE_CHECKING:
     from export.params import Options
     from export.source import Source

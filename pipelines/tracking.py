@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,9 +23,12 @@ from data.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 REACH_S = 5.0
 """Within so many seconds a server has to answer."""
+PAGE = 1000
+"""Runs that are asked for at once."""
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    # What goes wrong comes as an exception and is told in one line: `reported`.
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     # JSON alone goes to stdout.
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
@@ -33,6 +37,15 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
 """Of mlflow, where the environment doesn't say otherwise."""
+ADVICE = {
+    "locked": "another program holds the registry's database: end it or wait, then run again",
+    "readonly": "the registry's database can't be written: make it and its folder writable",
+    "unable to open": "make the registry's database and its folder readable and writable",
+    "not a database": "this is no registry: correct MLFLOW_TRACKING_URI, or move the file away",
+    "no such": "this is no registry: correct MLFLOW_TRACKING_URI, or move the file away",
+    "disk is full": "make room on the disk of the registry's database, then run again",
+}
+"""Words of SQLite -> what to do."""
 _REACHED: set[str] = set()
 
 
@@ -56,14 +69,17 @@ def check_store() -> None:
     Raises
     ------
     UserError
-        When the server doesn't answer, or the database's folder can't be made.
+        When the server doesn't answer, the database's folder can't be made, or the database is
+        none, is damaged, or stays locked.
     """
     uri = shown_uri()
     if uri.startswith("sqlite:"):
+        path = _database(uri)
         try:
-            _database(uri).parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{uri}: {error.strerror}: correct MLFLOW_TRACKING_URI") from None
+        _check_database(path)
         return
     if not uri.startswith(("http://", "https://")):
         return
@@ -88,6 +104,38 @@ def check_store() -> None:
 
 def _database(uri: str) -> Path:
     return Path(uri.removeprefix("sqlite:///")).resolve()
+
+
+def _check_database(path: Path) -> None:
+    """Read a database through and take its lock once, as every command of the registry will.
+
+    A new or empty one is mlflow's to fill.
+    """
+    try:
+        if not path.exists() or (path.is_file() and not path.stat().st_size):
+            return
+        if not path.is_file():
+            raise UserError(f"{path}: not a file: correct MLFLOW_TRACKING_URI")
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", REACH_S, uri=True)) as found:
+            said = found.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if said != "ok":
+                raise sqlite3.DatabaseError(str(said))
+            found.execute("SELECT experiment_id FROM experiments LIMIT 1")
+            found.execute("BEGIN IMMEDIATE")
+            found.rollback()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: correct MLFLOW_TRACKING_URI") from None
+    except sqlite3.Error as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{path}: {reason}: {_advice(reason)}") from None
+
+
+def _advice(reason: str) -> str:
+    """What to do about SQLite's own words."""
+    for words, advice in ADVICE.items():
+        if words in reason.lower():
+            return advice
+    return "the registry's database is damaged: restore a copy, or move it away to begin anew"
 
 
 def module() -> Any:
@@ -125,11 +173,16 @@ def reported() -> Iterator[None]:
         The store's own first line, with what to do where the reason is known.
     """
     from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import DBAPIError
 
     try:
         yield
-    except MlflowException as error:
+    except (MlflowException, DBAPIError) as error:
         line = str(error).strip().splitlines()[0][:300]
+        if "(sqlite3." in line:
+            # Of SQLAlchemy's form "(sqlite3.OperationalError) database is locked".
+            reason = line.rpartition(") ")[2]
+            raise UserError(f"{_database(tracking_uri())}: {reason}: {_advice(reason)}") from None
         hint = ""
         if "401" in line or "not authenticated" in line.lower():
             hint = ": set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
@@ -141,6 +194,26 @@ def reported() -> Iterator[None]:
 def is_code(error: Exception, code: str) -> bool:
     """Whether an error is mlflow's with this code, such as ``RESOURCE_ALREADY_EXISTS``."""
     return getattr(error, "error_code", None) == code
+
+
+def search_runs(experiment: str, condition: str, order: str = "") -> Iterator[Any]:
+    """All runs of an experiment for which a condition holds, page by page.
+
+    Parameters
+    ----------
+    experiment : str
+        Made when it doesn't exist.
+    condition, order : str
+        In mlflow's language: ``attributes.status = 'RUNNING'``, ``attributes.start_time ASC``.
+    """
+    found, token = client(), None
+    where, by = [experiment_id(experiment)], [order] if order else None
+    while True:
+        page = found.search_runs(where, condition, order_by=by, max_results=PAGE, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
 
 
 def git_commit() -> str:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"result tables (default: {OUT}; with --budget or --groups it must be given)",
     )
-    parser.add_argument("--zoo", type=Path, help="where models are kept (default: models/zoo)")
+    parser.add_argument("--zoo", type=Path, help="where models go (default: models/trained)")
     parser.add_argument("--step", choices=STEPS, help="only this step (default: all in order)")
     parser.add_argument(
         "--budget",
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the steps asked for, or the search within a budget."""
-    from models.sbd import parallel
+    from models.sbd import parallel, store
     from pipelines import register, train_steps
     from pipelines.output import print_json
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         out=args.out or OUT,
         params=train_steps.load_params(args.params, args.seed),
         events=args.events,
-        zoo=args.zoo,
+        zoo=args.zoo or store.TRAINED,
     )
     registers = args.step is None and not args.no_register
     if registers:
@@ -116,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
             summary[step] = train_steps.STEPS[step](job)
     finally:
         parallel.stop()
+    summary["dropped"] = job.dropped.described()
     if registers:
         names = list(summary["fit"])
         summary["registered"] = register.from_training(job, names, args.params, args.offline)

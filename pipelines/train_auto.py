@@ -17,8 +17,9 @@ from features.sbd import features_of
 from features.spec import Feature
 from models.sbd import automl, card
 from models.sbd.automl.task import Floats, Task
-from models.sbd.holdout import held_out
+from models.sbd.holdout import sides, unseen_rows
 from models.sbd.intervals import by_connection
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 from pipelines import train_auto_entries
 from pipelines.output import print_json, progress
@@ -157,6 +158,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:
         "jobs": max(job.params.workers, 1),
         "windows": len(train),
         "connections": int(np.unique(train.group).size),
+        "dropped": job.dropped.described(),
         "accuracy": figures,
         **result.described(),
     }
@@ -172,15 +174,14 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:
 
 def tests_of(job: Job) -> dict[str, Windows]:
     """Rows that training doesn't see: held-out connections, and Table 6 where there is one."""
-    unseen = job.table.column("dataset") == job.params.protocol.unseen
-    held = held_out(job.table, job.params.protocol.holdout) & ~unseen
-    found = {"held-out": job.table.take(held), "unseen": job.table.take(unseen)}
+    unseen = job.table.take(unseen_rows(job.table, job.params.protocol))
+    found = {"held-out": sides(job.table, job.params.protocol)[1], "unseen": unseen}
     return {name: table for name, table in found.items() if len(table)}
 
 
 def score(table: Windows, probability: Floats, job: Job) -> dict[str, Any]:
     """Accuracy per window with its interval over connections."""
-    right = (probability > 0.5) == (table.y == 1)
+    right = (probability > THRESHOLD) == (table.y == 1)
     found = by_connection(right, table.group, job.params.confidence, job.params.bootstrap)
     return {**found, "windows": len(table), "connections": int(np.unique(table.group).size)}
 

@@ -16,6 +16,7 @@ from models.sbd import card, testset
 from models.sbd.automl.task import Member, Result
 from models.sbd.store import replace_directory
 from models.sbd.table import Windows
+from pipelines.computed_with import described
 from pipelines.tracking import file_hash
 from pipelines.train_steps import Job
 from pipelines.zoo import write_entry
@@ -88,6 +89,7 @@ def _entry(
             "",
             *tested,
             f"- Features: {', '.join(feature.name for feature in features)}",
+            f"- Computed with: {described(job.settings)}",
             "",
             "## Settings",
             "",
@@ -97,6 +99,7 @@ def _entry(
     )
     meta = {
         "family": plan.family,
+        "feature_settings": job.settings,
         "data_hash": file_hash(job.features),
         "created_by": shlex.join(["cczoo", *sys.argv[1:]]),
     }

@@ -15,6 +15,7 @@ import polars as pl
 from data.errors import UserError
 from models.sbd import automl, protocol, tables
 from models.sbd.intervals import Interval, over_splits
+from models.sbd.params import THRESHOLD
 from models.sbd.protocol import Split
 from pipelines.output import print_json, write_text
 from pipelines.tracking import file_hash
@@ -184,8 +185,8 @@ def paired(job: Job, frame: pl.DataFrame, peer: pl.DataFrame) -> Interval:
     """Mean of the difference in accuracy on the same rows, with its interval over splits."""
     joined = frame.join(peer, on=["split", "row"], suffix="_peer")
     truth = job.table.y[joined["row"].to_numpy()] == 1
-    mine = (joined["probability"].to_numpy() > 0.5) == truth
-    theirs = (joined["probability_peer"].to_numpy() > 0.5) == truth
+    mine = (joined["probability"].to_numpy() > THRESHOLD) == truth
+    theirs = (joined["probability_peer"].to_numpy() > THRESHOLD) == truth
     rows = joined.select("split").with_columns(
         pl.Series("difference", mine.astype(float) - theirs.astype(float))
     )

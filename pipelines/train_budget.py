@@ -22,7 +22,7 @@ from models.sbd.classifiers import make
 from models.sbd.recipes import SHORT
 from models.sbd.store import replace_directory
 from models.sbd.table import Windows
-from pipelines.output import print_json, progress
+from pipelines.output import print_json, progress, write_text
 from pipelines.train_cost import Candidate, measure, size
 from pipelines.train_steps import Job
 
@@ -95,6 +95,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
 def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Budget) -> Path:
     """Write the chosen model as a zoo entry, ``model`` in the output directory."""
     from models.sbd import card
+    from pipelines.computed_with import described
     from pipelines.tracking import file_hash
     from pipelines.zoo import write_entry
 
@@ -115,9 +116,15 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
         f"# {name}\n\n{recipe.name}: the most accurate of its kind within a budget ({limits}).\n\n"
         f"- Accuracy per window on unseen connections: {card.interval(accuracy)}\n"
         f"- Costs: {costs}\n- Features: {', '.join(recipe.features)}\n"
+        f"- Computed with: {described(job.settings)}\n"
     )
     command = shlex.join(["cczoo", *sys.argv[1:]])
-    meta = {"family": family, "data_hash": file_hash(job.features), "created_by": command}
+    meta = {
+        "family": family,
+        "feature_settings": job.settings,
+        "data_hash": file_hash(job.features),
+        "created_by": command,
+    }
     # An entry has its model's name, which generated code takes over; the directory always one.
     with tempfile.TemporaryDirectory(dir=job.out, prefix=".model.") as held:
         entry = write_entry(
@@ -160,6 +167,7 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "family": family,
         "budget": dict(budget.limits),
         "windows": len(found.table),
+        "dropped": job.dropped.described(),
         "connections": int(np.unique(found.table.group).size),
         "tried": found.tried,
         "bpf": found.bpf or "measured",
@@ -168,7 +176,7 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "nearest": nearest.described(),
     }
     job.write("pareto.json", result)
-    (job.out / "pareto.svg").write_text(pareto.draw(result), encoding="utf-8")
+    write_text(job.out / "pareto.svg", pareto.draw(result))
     if chosen:
         keep(job, chosen, found.table, family, budget)
     if as_json:

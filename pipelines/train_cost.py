@@ -20,6 +20,7 @@ from export.source import Source
 from export.verify import verify
 from models.sbd.classifiers import probability
 from models.sbd.intervals import Interval
+from models.sbd.params import THRESHOLD
 from models.sbd.protocol import Recipe
 from models.sbd.store import replace_directory
 from models.sbd.table import Windows
@@ -117,7 +118,7 @@ def measure(candidate: Candidate, table: Windows, seed: int) -> str:
         kind=form.kind,
         features=form.features,
         labels=("NSB", "SB"),
-        threshold=0.5,
+        threshold=THRESHOLD,
         form=form,
         no_form="",
         onnx=b"",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +14,14 @@ from features.spec import schema_hash
 from models.sbd import accumulate, card, plus, reference, testset
 from models.sbd.accumulate import Verdicts
 from models.sbd.classifiers import CLASSIFIERS, make, probability
-from models.sbd.holdout import held_out
-from models.sbd.params import Protocol
+from models.sbd.digits import CALIBRATION, stored
+from models.sbd.holdout import sides
 from models.sbd.protocol import Recipe
 from models.sbd.table import Windows
-from pipelines.tracking import file_hash
+from pipelines.zoo_entry import made_by
 
 if TYPE_CHECKING:
+    from features.spec import Feature
     from pipelines.train_steps import Job
 
 PROTOCOLS = (
@@ -87,22 +86,11 @@ def headline(written: Mapping[str, Any]) -> dict[str, float]:
 
 
 def training_rows(job: Job) -> Windows:
-    """Sites and randomised campaign; Table 6 stays unseen. All rows of a table with neither.
-
-    Connections that promotion compares models on are left out of both.
-    """
+    """Rows that a kept model learns from; see :mod:`models.sbd.holdout`."""
     return sides(job.table, job.params.protocol)[0]
 
 
-def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
-    """Rows that kept models learn from, and rows of the same data sets that they don't."""
-    mask = np.isin(table.column("dataset"), (*protocol.sites, protocol.varied))
-    mask = mask if mask.any() else np.full(len(table), True)
-    held = held_out(table, protocol.holdout)
-    return table.take(mask & ~held), table.take(mask & held)
-
-
-def reference_of(job: Job, recipe: Recipe, estimator: Any) -> bytes:
+def reference_of(job: Job, recipe: Recipe, estimator: Any, features: Sequence[Feature]) -> bytes:
     """``reference.json``: what drift of later logs is told by."""
     train, left_out = sides(job.table, job.params.protocol)
     names = recipe.features
@@ -110,9 +98,9 @@ def reference_of(job: Job, recipe: Recipe, estimator: Any) -> bytes:
     if len(left_out):
         p = probability(estimator, left_out.matrix(names))
         answers = reference.answers(left_out, p, names)
-    return reference.dumps(
-        reference.of(train, names, answers, job.params.drift, job.params.seed), names
-    )
+    found = reference.of(train, names, answers, job.params.drift, job.params.seed)
+    kept = stored(found.table, features)
+    return reference.dumps(dataclasses.replace(found, table=kept), names)
 
 
 def _write(
@@ -130,16 +118,16 @@ def _write(
     features = [specs[name] for name in recipe.features]
     verdicts = _verdicts(job, tested_as, predictions)
     metrics = _metrics(job, tested_as)
-    command = shlex.join(["cczoo", *sys.argv[1:]])
-    data_hash = file_hash(job.features)
+    command = made_by()
     meta = {
         "family": family,
-        "data_hash": data_hash,
+        "feature_settings": job.settings,
+        "data_hash": job.data_hash,
         "created_by": command,
         "calibration": {
             "kind": "platt",
-            "slope": verdicts.slope,
-            "offset": verdicts.offset,
+            "slope": round(verdicts.slope, CALIBRATION),
+            "offset": round(verdicts.offset, CALIBRATION),
         },
         "accumulation": {
             "forget": verdicts.forget,
@@ -159,8 +147,9 @@ def _write(
             "connections": int(np.unique(train.group).size),
             "datasets": sorted(set(train.column("dataset")) - {""}),
         },
-        schema_hash=schema_hash(features),
-        data_hash=data_hash,
+        schema_hash=schema_hash(features, job.settings),
+        windows=job.settings,
+        data_hash=job.data_hash,
         command=command,
         verdicts=verdicts,
         level=round(100 * job.params.confidence),
@@ -180,7 +169,7 @@ def _write(
         text,
         labels=train.y,
         test=testset.sample(testset.fixed(job.table, job.params.protocol)),
-        reference=reference_of(job, recipe, estimator),
+        reference=reference_of(job, recipe, estimator, features),
         zoo=job.zoo,
     )
     return metrics

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import protocol
+from models.sbd.content import content_hash
+from models.sbd.holdout import check_trainable
 from models.sbd.neural import comparison, outofsample
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params
-from models.sbd.table import Windows, read, windows
+from models.sbd.table import Windows, read
+from models.sbd.usable import Dropped
 from pipelines.output import print_json, progress
+from pipelines.rows import training_table
 from pipelines.train_steps import Job
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ class NeuralJob:
     others: Path | None = None
     kept: Path = KEPT
     zoo: Path | None = None
+    dropped: Dropped = field(default_factory=Dropped)
 
     @property
     def plain(self) -> Job:
@@ -60,17 +65,31 @@ class NeuralJob:
 
     @cached_property
     def table(self) -> Windows:
-        """Labelled rows with finite series."""
-        whole = windows(read(self.features))
-        if self.columns[0] not in whole.frame.columns:
+        """Labelled rows with finite series; says what it leaves out.
+
+        Raises
+        ------
+        UserError
+            When it has no series, windows are there twice, or nothing is left to learn from.
+        """
+        if self.columns[0] not in read(self.features).columns:
             raise UserError(
                 f"{self.features}: no series in it: make the table with `cczoo features series "
                 f"--events DIR --out {SERIES}`"
             )
-        usable = whole.take((whole.y >= 0) & whole.finite(self.columns))
-        if np.unique(usable.y).size < 2:
-            raise UserError(f"{self.features}: both SB and NSB windows are needed to train")
-        return usable
+        table, self.dropped = training_table(self.features, self.columns)
+        check_trainable(table, self.sbd.protocol, str(self.features))
+        return table
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the series were computed with."""
+        return self.plain.settings
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Content of the table, see `models.sbd.content`."""
+        return content_hash(self.table, features_of(FAMILY))
 
     def rows(self, table: Windows) -> NDArray[np.float32]:
         """Their series, float32 [N, d]."""
@@ -86,12 +105,12 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
     for given, flag in ((args.events, "--events"), (args.budget, "--budget")):
         if given:
             raise UserError(f"{flag} doesn't go with --model neural: leave it out")
-    found = settings.load(args.params).models
+    found = settings.load(args.params).models.sbd
     features = SERIES if args.features == default_features else args.features
     job = NeuralJob(
         features=features,
         out=args.out or OUT,
-        sbd=found.sbd,
+        sbd=found,
         neural=found.neural,
         # Their predictions number the rows of the pipeline's own table.
         others=OTHERS if features == SERIES else None,
@@ -106,6 +125,7 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
             summary[step] = steps[step](job)
     finally:
         parallel.stop()
+    summary["dropped"] = job.dropped.described()
     if args.json:
         print_json(summary)
     else:
@@ -150,6 +170,7 @@ def measure(job: NeuralJob) -> dict[str, Any]:
     choice = job.out / "choice.json"
     result = {
         "settings": job.neural.model_dump(mode="json"),
+        "data_hash": job.data_hash,
         "windows": len(job.table),
         "connections": int(np.unique(job.table.group).size),
         "choice": job.plain.read("choice.json") if choice.is_file() else None,
@@ -176,12 +197,22 @@ def told(epochs: int) -> Callable[[Epoch], None]:
     return tell
 
 
-def read_kept(path: Path) -> Mapping[str, Any] | None:
-    """Results of :func:`measure` that the repository keeps, None where there are none."""
+ABOUT_TESTS = ("splits", "repeats", "validation_folds")
+"""Settings that say how often is tested: the network is the same without them."""
+
+
+def measured(path: Path, job: NeuralJob) -> Mapping[str, Any] | None:
+    """Results of :func:`measure`, None where there are none of this network on this table."""
     if not path.is_file():
         return None
     found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+
+    def network(settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in settings.items() if key not in ABOUT_TESTS}
+
+    mine = network(job.neural.model_dump(mode="json"))
+    same = network(found.get("settings", {})) == mine
+    return found if same and found.get("data_hash") == job.data_hash else None
 
 
 def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:

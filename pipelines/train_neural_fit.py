@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,16 +16,18 @@ from data.errors import UserError
 from export.onnx_options import in_int8
 from export.onnx_run import decided, predict
 from export.torch_file import convert
+from features.grid import on_grid
 from features.sbd import features_of
 from features.spec import Feature, schema_hash
-from models.sbd import accumulate, card, store, testset
+from models.sbd import accumulate, card, digits, store, testset
+from models.sbd.holdout import sides
 from models.sbd.neural import outofsample
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 from pipelines.reporting import neural as figures
-from pipelines.tracking import file_hash
-from pipelines.train_fit import sides, told_figures
-from pipelines.train_neural import FAMILY, NeuralJob, read_kept, told
-from pipelines.zoo_entry import CONTENTS, json_file, sample_file
+from pipelines.train_fit import told_figures
+from pipelines.train_neural import FAMILY, NeuralJob, measured, told
+from pipelines.zoo_entry import CONTENTS, json_file, made_by, sample, vectors_file
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted
@@ -46,6 +46,8 @@ SEEN = (
     "smallest RTT",
 )
 """What the columns are, for people."""
+NOT_MEASURED = {"name": "not measured for this network", "window": "–", "connection": "–"}
+"""The card's row where the results kept are of other settings or of another table."""
 LIMITS = (
     "Reads series, not features: `cczoo features series` makes its table, and nothing here makes "
     "them inside a kernel. Its targets are those that run ONNX, beside the kernel.",
@@ -74,7 +76,7 @@ def fit(job: NeuralJob) -> dict[str, Any]:
         rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=tell
     )
     specs = features_of(FAMILY)
-    content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"))
+    content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"), job.settings)
     onnx = _measured(content, found, rows, specs)
     curve = [asdict(epoch) for epoch in found.curve]
     job.plain.write("curve.json", curve)
@@ -119,10 +121,12 @@ def _measured(
     answers = predict(small, rows, outofsample.NAME)
     return {
         "bytes": len(content),
-        "float_error": error,
+        "float_error": digits.bound(error),
         "int8_bytes": len(small),
         "int8_error": float(np.abs(answers - meant).max()),
-        "int8_disagreement_share": float((decided(answers, 0.5) != decided(meant, 0.5)).mean()),
+        "int8_disagreement_share": float(
+            (decided(answers, THRESHOLD) != decided(meant, THRESHOLD)).mean()
+        ),
     }
 
 
@@ -135,22 +139,19 @@ def _write(
     metrics: Mapping[str, Any],
     found: Fitted,
 ) -> Path:
-    command = shlex.join(["cczoo", *sys.argv[1:]])
-    data_hash = file_hash(job.features)
+    command = made_by()
     said = {"width": job.neural.width, "epochs": len(found.curve)}
     said |= {"parameters": metrics["training"]["parameters"]}
     test = testset.sample(testset.fixed(job.table, job.sbd.protocol), TESTED)
+    test = digits.stored(test, specs)
+    kept = on_grid(sample(job.rows(train).astype(np.float64), CONTENTS), specs)
     columns = [feature.name for feature in specs]
     answers = predict(content, test.matrix(columns), outofsample.NAME)
     files = {
         "model.onnx": content,
-        "metrics.json": json_file(metrics),
-        "vectors.json": sample_file(
-            job.rows(train).astype(np.float64),
-            predict(content, job.rows(train), outofsample.NAME),
-            CONTENTS,
-        ),
-        testset.FILE: testset.dump(test, columns, {"model.onnx": decided(answers, 0.5)}),
+        "metrics.json": json_file(digits.rounded(metrics)),
+        "vectors.json": vectors_file(kept, predict(content, kept, outofsample.NAME)),
+        testset.FILE: testset.dump(test, columns, {"model.onnx": decided(answers, THRESHOLD)}),
     }
     files["card.md"] = card.render(
         name=outofsample.NAME,
@@ -164,12 +165,13 @@ def _write(
             "connections": int(np.unique(train.group).size),
             "datasets": sorted(set(train.column("dataset")) - {""}),
         },
-        schema_hash=schema_hash(specs),
-        data_hash=data_hash,
+        schema_hash=schema_hash(specs, job.settings),
+        windows=job.settings,
+        data_hash=job.data_hash,
         command=command,
         verdicts=verdicts,
         level=round(100 * job.sbd.confidence),
-        figures=told_figures(metrics, job.sbd.protocol.splits),
+        figures=told_figures(metrics, job.sbd.protocol.splits) or [NOT_MEASURED],
         others=_others(job, metrics),
         coverage=[],
         limits=LIMITS,
@@ -180,13 +182,18 @@ def _write(
         "family": FAMILY,
         "features": columns,
         "feature_specs": [dataclasses.asdict(feature) for feature in specs],
-        "schema_hash": schema_hash(specs),
-        "data_hash": data_hash,
+        "feature_settings": job.settings,
+        "schema_hash": schema_hash(specs, job.settings),
+        "data_hash": job.data_hash,
         "created_by": command,
         "labels": ("NSB", "SB"),
         "no_form": NO_FORM,
         "scaling": {"float_error": metrics["training"]["onnx"]["float_error"]},
-        "calibration": {"kind": "platt", "slope": verdicts.slope, "offset": verdicts.offset},
+        "calibration": {
+            "kind": "platt",
+            "slope": round(verdicts.slope, digits.CALIBRATION),
+            "offset": round(verdicts.offset, digits.CALIBRATION),
+        },
         "accumulation": {
             "forget": verdicts.forget,
             "temper": verdicts.temper,
@@ -197,9 +204,9 @@ def _write(
 
 
 def _metrics(job: NeuralJob) -> dict[str, Any]:
-    """Out-of-sample figures as `measure` left them, here or in the repository."""
+    """Out-of-sample figures as `measure` left them, here or in the repository; of this network."""
     own = job.out / "neural.json"
-    kept = read_kept(own if own.is_file() else job.kept)
+    kept = measured(own, job) or measured(job.kept, job)
     found: dict[str, Any] = {row["protocol"]: row for row in (kept or {}).get("protocols", [])}
     found["headline"] = {
         protocol: {kind: row[kind]["mean"] for kind in ("window", "connection")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,16 @@ import polars as pl
 from data.errors import UserError
 from features.sbd import features_of
 from models.sbd import evaluation, mi, plus, protocol, recipes, rules, search, tables
+from models.sbd.content import content_hash
+from models.sbd.holdout import check_trainable, unseen_rows
 from models.sbd.params import Params
 from models.sbd.protocol import Recipe
-from models.sbd.table import Windows, read, windows
+from models.sbd.table import Windows
+from models.sbd.usable import Dropped
+from pipelines.computed_with import settings_of
 from pipelines.output import progress, write_file, write_text
 from pipelines.params import load as load_settings
+from pipelines.rows import training_table
 
 
 @dataclass
@@ -31,6 +36,7 @@ class Job:
     params: Params
     events: Path | None = None
     zoo: Path | None = None
+    dropped: Dropped = field(default_factory=Dropped)
 
     @cached_property
     def names(self) -> dict[str, list[str]]:
@@ -39,21 +45,35 @@ class Job:
 
     @cached_property
     def table(self) -> Windows:
-        """Labelled rows with finite features of both families."""
-        table = windows(read(self.features))
+        """Labelled rows with finite features of both families; says what it leaves out.
+
+        Raises
+        ------
+        UserError
+            When windows are there twice, or nothing is left to learn from.
+        """
         both = [name for names in self.names.values() for name in names]
-        usable = table.take((table.y >= 0) & table.finite(both))
-        if np.unique(usable.y).size < 2:
-            raise UserError(
-                f"{self.features}: both SB and NSB windows are needed to train, of {len(table)} "
-                f"rows {len(usable)} are labelled and finite"
-            )
-        return usable
+        table, self.dropped = training_table(self.features, both)
+        check_trainable(table, self.params.protocol, str(self.features))
+        return table
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the table's features were computed with: a part of every model trained on it."""
+        return settings_of(self.features).model_dump()
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Content of the table, see `models.sbd.content`."""
+        known = [feature for family in recipes.FAMILY_NAMES for feature in features_of(family)]
+        return content_hash(self.table, known)
 
     def sites(self) -> Windows:
-        """The rows of the four sites; all rows where a table has none of them."""
-        mask = np.isin(self.table.column("dataset"), self.params.protocol.sites)
-        return self.table.take(mask) if mask.any() else self.table
+        """The rows of the sites; all but the unseen cases where these lack a class."""
+        settings = self.params.protocol
+        mask = protocol.site_rows(self.table, settings)
+        lacking = np.unique(self.table.y[mask]).size < 2
+        return self.table.take(~unseen_rows(self.table, settings) if lacking else mask)
 
     def write(self, name: str, value: Any) -> None:
         """Write one result table as JSON, whole or not at all."""

@@ -1,8 +1,9 @@
-"""List, show and check the models kept in the repository."""
+"""List, show, check and release the models kept in the repository."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from pipelines.output import print_json
+from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from models.sbd.store import ZooModel
     from models.sbd.table import Windows
 
-EXAMPLE = "example: cczoo zoo show smartsbd-dt"
+EXAMPLE = """examples:
+  cczoo zoo show smartsbd-dt
+  cczoo zoo reproduced                       # are the models trained here those released?
+  cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
+  cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo"""
 WORST_FLOAT_ERROR = 0.01
 """A conversion to ONNX that errs by more is no conversion."""
 
@@ -31,25 +37,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    names = "list|show|verify|prove|add|certify|docs"
+    names = "list|show|verify|prove|reproduced|release|add|docs"
     actions = parser.add_subparsers(dest="action", required=True, metavar=names)
     actions.add_parser("list", parents=[shared], help="names, kinds and targets")
     show = actions.add_parser("show", parents=[shared], help="one model's card")
-    show.add_argument("model", help="name in the zoo or a model's directory")
+    show.add_argument("model", help=MODEL)
     verify = actions.add_parser(
         "verify", parents=[shared], help="check hashes, stored answers and the stored evaluation"
     )
-    verify.add_argument("model", nargs="?", help="one model; all by default")
+    verify.add_argument("model", nargs="?", help=f"{MODEL}; all by default")
     prove = actions.add_parser(
         "prove", parents=[shared], help="export to every target that fits and verify each"
     )
     prove.add_argument("model", nargs="?", help="one model or function; all by default")
-    add = actions.add_parser("add", parents=[shared], help="take models from elsewhere into it")
-    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
-    certify = actions.add_parser(
-        "certify", parents=[shared], help="prove entries; write their certificates and costs"
+    reproduced = actions.add_parser(
+        "reproduced", parents=[shared], help="compare the models trained here with the released"
     )
-    certify.add_argument("model", nargs="?", help="one model; all by default")
+    reproduced.add_argument(
+        "--trained", type=Path, help="models trained here (default: models/trained)"
+    )
+    reproduced.add_argument(
+        "--out", type=Path, help="write the verdicts as JSON; then the exit status is always 0"
+    )
+    _release_arguments(actions, shared)
+    add = actions.add_parser(
+        "add", parents=[shared], help="take models into another folder than the zoo (--zoo)"
+    )
+    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
+    certify = actions.add_parser("certify", parents=[shared])
+    certify.add_argument("model", nargs="?")
     docs = actions.add_parser("docs", parents=[shared], help="write the documents' tables of it")
     docs.add_argument("--check", action="store_true", help="only tell what isn't up to date")
     prove.add_argument(
@@ -57,15 +73,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
+    release = actions.add_parser(
+        "release",
+        parents=[shared],
+        help="put models into the zoo: gates, proof, the next version",
+        epilog="example: cczoo zoo release smartsbd-dt smartsbd-neural nuwa-tanh",
+    )
+    release.add_argument(
+        "names", nargs="+", metavar="NAME", help="trained model, a model's directory, or a function"
+    )
+    release.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="where NAMEs were trained to (default: models/trained)",
+    )
+    release.add_argument(
+        "--features",
+        type=Path,
+        help="table with the test set (default: data/processed/sbd.parquet or series.parquet; "
+        "without it the models' own samples)",
+    )
+    release.add_argument("--params", type=Path, help="settings (default: params.yaml)")
+    release.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")
+    release.add_argument(
+        "--force", metavar="REASON", help="release although a gate refuses; the reason is kept"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    from pipelines import prove, zoo_add, zoo_docs, zoo_verify
+    from pipelines import prove, zoo_add, zoo_docs, zoo_release, zoo_reproduced, zoo_verify
 
     actions = {
         "list": _list,
         "show": _show,
         "verify": zoo_verify.run,
         "prove": prove.run,
+        "reproduced": zoo_reproduced.run,
+        "release": zoo_release.run,
         "add": zoo_add.add,
         "certify": zoo_add.certify,
         "docs": zoo_docs.run,
@@ -73,8 +121,16 @@ def run(args: argparse.Namespace) -> int:
     return actions[args.action](args)
 
 
-def open_model(name: str) -> ZooModel:
+def open_model(name: str, zoo: Path | None = None) -> ZooModel:
     """A model by zoo name, directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
+
+    What every command takes for a model.
+
+    Parameters
+    ----------
+    name : str
+    zoo : Path, optional
+        Another zoo than the repository's.
 
     Raises
     ------
@@ -84,7 +140,7 @@ def open_model(name: str) -> ZooModel:
     from models.sbd.store import load
 
     if not name.startswith("registry:"):
-        return load(name)
+        return load(name, zoo)
     from pipelines.registry import fetch_entry
 
     return load(Path(fetch_entry(name)))
@@ -96,7 +152,7 @@ def source_of(model: ZooModel) -> Source:
     Raises
     ------
     UserError
-        When its ``model.json`` isn't a form.
+        When its ``model.json`` isn't a form, or its ``vectors.json`` no stored answers.
     """
     import numpy as np
 
@@ -108,6 +164,14 @@ def source_of(model: ZooModel) -> Source:
     if "model.json" in meta.files:
         form = loads(model.read("model.json"), str(model.directory / "model.json"))
     vectors = model.read_json("vectors.json")
+    try:
+        values = np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features))
+        probability = np.array(vectors["probability"], dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{model.directory}/vectors.json: values and probability of each were expected: "
+            "restore it or train again"
+        ) from None
     return Source(
         name=meta.name,
         version=meta.version,
@@ -119,9 +183,10 @@ def source_of(model: ZooModel) -> Source:
         form=form,
         no_form=meta.no_form,
         onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
-        values=np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features)),
-        probability=np.array(vectors["probability"], dtype=np.float64),
+        values=values,
+        probability=probability,
         scaling=meta.scaling,
+        feature_settings=meta.feature_settings,
     )
 
 
@@ -162,10 +227,11 @@ def write_entry(
     meta : mapping
         Fields of :class:`models.sbd.store.Meta` that only training knows: ``family`` at least;
         ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
-        ``calibration``, ``accumulation``, ``labels``.
+        ``calibration``, ``accumulation``, ``labels``; ``feature_settings`` where the vectors
+        weren't computed with the defaults.
     vectors : float array [n, d]
         Observations, best the whole training table: the loss to integers is measured on all of
-        them, and an even sample of them is kept with the estimator's answers.
+        them, and an even sample of their fixed-point values is kept with the estimator's answers.
     metrics : mapping
         For ``metrics.json``.
     card : str
@@ -177,7 +243,7 @@ def write_entry(
     reference : bytes, optional
         ``reference.json``: :func:`models.sbd.reference.dumps`.
     zoo : Path, optional
-        Another zoo than the repository's.
+        Where to write it, ``models/trained`` by default.
 
     Returns
     -------
@@ -196,13 +262,16 @@ def write_entry(
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
     from export.onnx_run import predict
+    from features.grid import on_grid
+    from features.sbd import settings_for
     from features.spec import schema_hash
+    from models.sbd import digits, store, testset
     from models.sbd import reference as references
-    from models.sbd import store, testset
-    from pipelines.zoo_entry import answered, final_name, json_file, loss, sample_file
+    from models.sbd.params import THRESHOLD
+    from pipelines.zoo_entry import answered, final_name, json_file, loss, sample, vectors_file
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
-    threshold = float(meta.get("threshold", 0.5))
+    threshold = float(meta.get("threshold", THRESHOLD))
     values = np.asarray(vectors, dtype=np.float64)
     finite = np.isfinite(values).all(axis=1)
     if not finite.any():
@@ -210,18 +279,20 @@ def write_entry(
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
     probability = answered(estimator, values)
-    onnx = convert(estimator, features, name, (pair[0], pair[1]))
+    settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
+    onnx = convert(estimator, features, name, (pair[0], pair[1]), settings)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
     if not float_error <= WORST_FLOAT_ERROR:
         raise UserError(
             f"model {name!r}: its ONNX form errs by {float_error:.2g}: use a smaller C or depth"
         )
+    kept = on_grid(sample(values), features)
     files = {
         "model.onnx": onnx,
-        "metrics.json": json_file(metrics),
+        "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": sample_file(values, probability),
+        "vectors.json": vectors_file(kept, answered(estimator, kept)),
     }
     described: dict[str, Any] = {
         **meta,
@@ -229,7 +300,8 @@ def write_entry(
         "kind": final_name(estimator),
         "features": [f.name for f in features],
         "feature_specs": [asdict(f) for f in features],
-        "schema_hash": schema_hash(features),
+        "feature_settings": settings,
+        "schema_hash": schema_hash(features, settings),
         "labels": pair,
     }
     try:
@@ -242,8 +314,12 @@ def write_entry(
         float_classes = (probability > threshold).astype(np.int64)
         described["kind"] = form.kind
         described["scaling"] = loss(float_classes, integer_classes, truth)
-    described["scaling"] = {**described.get("scaling", {}), "float_error": float_error}
+    described["scaling"] = {
+        **described.get("scaling", {}),
+        "float_error": digits.bound(float_error),
+    }
     if test is not None and len(test):
+        test = digits.stored(test, features)
         columns = [feature.name for feature in features]
         rows = test.matrix(columns)
         answers = {"model.onnx": (predict(onnx, rows, name) > threshold).astype(np.int64)}
@@ -252,7 +328,7 @@ def write_entry(
         files[testset.FILE] = testset.dump(test, columns, answers)
     if reference is not None:
         files[references.FILE] = reference
-    return store.save((zoo or store.ZOO) / name, described, files).directory
+    return store.save((zoo or store.TRAINED) / name, described, files).directory
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -284,13 +360,14 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from models.sbd import store
-
-    model = store.load(args.model, args.zoo)
+    model = open_model(args.model, args.zoo)
     if args.json:
-        print_json(
-            {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
-        )
+        costs = model.beside("costs.json")
+        shown = {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
+        print_json({**shown, "costs": json.loads(costs) if costs else None})
     else:
         print(model.read("card.md").decode(), end="")
+        costs = model.beside("costs.md")
+        if costs:
+            print(f"\n{costs.decode()}", end="")
     return 0

@@ -1,59 +1,44 @@
-"""``cczoo zoo add`` and ``cczoo zoo certify``: what comes into the zoo, and with which proof."""
+"""``cczoo zoo add``: entries and functions into a folder of models other than the zoo."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any
 
 from data.errors import UserError
-from pipelines.output import print_json, progress
+from pipelines.output import print_json
+
+INSTEAD = "the zoo is changed by `cczoo zoo release NAME` alone"
 
 
 def add(args: argparse.Namespace) -> int:
-    """Take entries made elsewhere, or functions, into the zoo."""
+    """Take entries made elsewhere, or functions, into the folder that ``--zoo`` names."""
     from export.functions import FUNCTIONS
     from models.sbd import store
     from pipelines import zoo_functions, zoo_verify
 
-    zoo = args.zoo or store.ZOO
+    if args.zoo is None or args.zoo.resolve() == store.ZOO.resolve():
+        raise UserError(f"{INSTEAD}; --zoo DIR takes models into another folder")
     added = []
     for name in args.entries:
         if name in FUNCTIONS:
-            added.append(zoo_functions.write(name, zoo).name)
+            added.append(zoo_functions.write(name, args.zoo).name)
             continue
         model = store.load(Path(name))
         problems = zoo_verify.verify_entry(model)["problems"]
         if problems:
-            raise UserError(f"{name}: not taken into the zoo: {'; '.join(problems)}")
+            raise UserError(f"{name}: not taken: {'; '.join(problems)}")
         files = {file: model.read(file) for file in (*model.meta.files, "meta.json")}
-        store.replace_directory(zoo / model.meta.name, files)
+        files |= {file: found for file in store.BESIDE if (found := model.beside(file)) is not None}
+        store.replace_directory(args.zoo / model.meta.name, files)
         added.append(model.meta.name)
     if args.json:
         print_json({"added": added})
     else:
-        print(f"{zoo}: {', '.join(added)}")
-        print("prove them with: cczoo zoo certify", file=sys.stderr)
+        print(f"{args.zoo}: {', '.join(added)}")
     return 0
 
 
 def certify(args: argparse.Namespace) -> int:
-    """Write certificate and costs of each entry."""
-    from models.sbd import store
-    from pipelines import zoo_costs
-
-    zoo = args.zoo or store.ZOO
-    names = [args.model] if args.model else store.names(zoo)
-    rows: list[dict[str, Any]] = []
-    for name in progress(names, "certify"):
-        certificate = zoo_costs.certify(store.load(name, zoo).directory)
-        found = {t["target"]: t["vectors"] for t in certificate["targets"]}
-        rows.append({"name": name, "ok": certificate["ok"], "vectors": found})
-    if args.json:
-        print_json(rows)
-    else:
-        for row in rows:
-            told = ", ".join(f"{target} {count}" for target, count in row["vectors"].items())
-            print(f"ok      {row['name']:<24} vectors: {told}")
-    return 0
+    """What it did is part of a release."""
+    raise UserError(f"certify is part of a release: {INSTEAD}; `cczoo zoo prove` proves alone")

@@ -23,24 +23,23 @@ ROUNDS, CALLS = 5, 40
 BENCH = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "prove.json"
 
 
-def certify(directory: Path, bench: Path = BENCH) -> dict[str, Any]:
-    """Prove an entry on the targets that carry it; write its certificate and its costs.
-
-    ``certificate.json`` is the bundle's own (docs/certificate.md). ``costs.json`` has a row per
-    target, ``measured`` "here" for what this machine found now and "bench" for what ``make bench``
-    found; the card gets a table of them.
+def measured(model: ZooModel, bench: Path = BENCH) -> dict[str, bytes]:
+    """Prove an entry on the targets that carry it, and measure it on this machine.
 
     Parameters
     ----------
-    directory : Path
-        Of the entry, which is written anew.
+    model : ZooModel
+        As loaded; nothing of it is changed.
     bench : Path
         Results of `benchmarks/prove.py`; may be missing.
 
     Returns
     -------
     dict
-        The certificate.
+        Files to stand beside the entry: ``certificate.json``, the bundle's own
+        (docs/certificate.md); ``costs.json`` with a row per target, ``measured`` "here" for what
+        this machine found now and "bench" for what ``make bench`` found; ``costs.md``, the same
+        for people.
 
     Raises
     ------
@@ -54,7 +53,6 @@ def certify(directory: Path, bench: Path = BENCH) -> dict[str, Any]:
     from models.sbd import store
     from pipelines.zoo import source_of
 
-    model = store.load(directory)
     source = source_of(model)
     # A table of a policy is another model, with a loss of its own: only functions are tables.
     targets = [t for t in fitting(source) if t in TARGETS and (t != "lut" or source.kind == "lut")]
@@ -74,16 +72,13 @@ def certify(directory: Path, bench: Path = BENCH) -> dict[str, Any]:
         if row["target"] == "onnx":
             row["ns_per_decision"] = onnx_ns(model)
     rows += bench_rows(model.meta.name, bench, {row["target"] for row in rows})
-    files = {name: model.read(name) for name in model.meta.files}
-    card = files["card.md"].decode().partition(HEADING)[0].rstrip("\n")
-    files |= {
+    proof = json.loads(certificate)
+    machine = {key: proof.get(key, "") for key in ("machine", "cpu", "system", "release")}
+    return {
         "certificate.json": certificate,
-        "costs.json": json_file({"rows": rows}),
-        "card.md": f"{card}\n\n{table(rows)}".encode(),
+        "costs.json": json_file({"rows": rows, **machine}),
+        "costs.md": table(rows, machine["cpu"]).encode(),
     }
-    store.save(directory, model.meta.model_dump(exclude={"files", "seal"}), files)
-    found: dict[str, Any] = json.loads(certificate)
-    return found
 
 
 def onnx_ns(model: ZooModel) -> float:
@@ -114,12 +109,13 @@ def bench_rows(name: str, bench: Path, but: set[str]) -> list[dict[str, Any]]:
     ]
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The card's section."""
+def table(rows: Sequence[Mapping[str, Any]], cpu: str) -> str:
+    """``costs.md``."""
     lines: list[str] = [
         HEADING,
         "Proved to answer as the model on every vector. Time of one decision of one row; *here*:",
-        "by the machine that made this entry, *bench*: by `make bench` on quiet cores.",
+        f"by the machine that released this entry ({cpu or 'CPU unknown'}), *bench*:",
+        "by `make bench` on quiet cores.",
         "",
         "| target | vectors | time | bytes | stack | measured |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from pipelines.output import print_json
+from pipelines.output import print_json, write_text
 
 if TYPE_CHECKING:
     from models.sbd.store import ZooModel
@@ -31,7 +32,21 @@ def run(args: argparse.Namespace) -> int:
     """Write the tables; with ``--check`` only 1 where one isn't as the zoo says."""
     from models.sbd import store
 
-    zoo = args.zoo or store.ZOO
+    stale = refresh(args.zoo or store.ZOO, check=args.check)
+    if args.json:
+        print_json({"checked": list(DOCUMENTS), "stale": stale, "written": not args.check})
+    elif stale:
+        said = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
+        print(f"{', '.join(stale)}: {said}", file=sys.stderr if args.check else sys.stdout)
+    else:
+        print("the documents' tables are as the zoo is")
+    return 1 if args.check and stale else 0
+
+
+def refresh(zoo: Path, *, check: bool = False) -> list[str]:
+    """Write the documents' tables; returns those that weren't as the zoo is."""
+    from models.sbd import store
+
     models = [store.load(name, zoo) for name in store.names(zoo)]
     stale = []
     for document in DOCUMENTS:
@@ -41,16 +56,9 @@ def run(args: argparse.Namespace) -> int:
         if before == after:
             continue
         stale.append(document)
-        if not args.check:
-            path.write_text(after, encoding="utf-8")
-    if args.json:
-        print_json({"checked": list(DOCUMENTS), "stale": stale, "written": not args.check})
-    elif stale:
-        said = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
-        print(f"{', '.join(stale)}: {said}", file=sys.stderr if args.check else sys.stdout)
-    else:
-        print("the documents' tables are as the zoo is")
-    return 1 if args.check and stale else 0
+        if not check:
+            write_text(path, after)
+    return stale
 
 
 def filled(text: str, models: Sequence[ZooModel], where: str) -> str:
@@ -131,12 +139,11 @@ def _interval(metrics: Any, protocol: str) -> str:
 
 
 def _cost(model: ZooModel, target: str) -> str:
-    """Time of one decision, as it stands in the card."""
+    """Time of one decision, as it was measured when the entry was released."""
     from pipelines.zoo_costs import spent
 
-    if "costs.json" not in model.meta.files:
-        return "–"
-    for row in model.read_json("costs.json")["rows"]:
+    measured = model.beside("costs.json")
+    for row in json.loads(measured)["rows"] if measured else []:
         if row["target"] == target:
             return spent(row.get("ns_per_decision"))
     return "–"

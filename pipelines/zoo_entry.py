@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,24 +18,29 @@ CONTENTS = 64
 """Of an entry whose observations are whole series."""
 
 
-def sample_file(
-    values: NDArray[np.float64], probability: NDArray[np.float64], count: int = STORED_VECTORS
-) -> bytes:
-    """``vectors.json``: an even sample of the rows, one a line.
-
-    Parameters
-    ----------
-    values, probability : float64 [n, d] and [n]
-        Observations with the trained model's answers.
-    count : int
-        Rows to keep.
-    """
+def sample(values: NDArray[np.float64], count: int = STORED_VECTORS) -> NDArray[np.float64]:
+    """An even sample of rows [n, d], at most ``count`` of them."""
     import numpy as np
 
-    chosen = np.unique(np.linspace(0, len(values) - 1, count).astype(np.int64))
-    rows = ",\n  ".join(json.dumps(row) for row in values[chosen].tolist())
-    answers = json.dumps(probability[chosen].tolist())
+    return values[np.unique(np.linspace(0, len(values) - 1, count).astype(np.int64))]
+
+
+def vectors_file(values: NDArray[np.float64], probability: NDArray[np.float64]) -> bytes:
+    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n]."""
+    from models.sbd.digits import probabilities
+
+    rows = ",\n  ".join(json.dumps(row) for row in values.tolist())
+    answers = json.dumps(probabilities(probability).tolist())
     return f'{{\n "probability": {answers},\n "values": [\n  {rows}\n ]\n}}\n'.encode()
+
+
+def made_by(arguments: Sequence[str] | None = None) -> str:
+    """The command that is running, as an entry tells it: absolute paths by their last name alone.
+
+    Where a machine keeps its files is no property of a model.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    return shlex.join(["cczoo", *(Path(w).name if w.startswith("/") else w for w in given)])
 
 
 def json_file(value: Mapping[str, Any]) -> bytes:
@@ -55,15 +63,17 @@ def loss(
     floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
 ) -> dict[str, Any]:
     """What scaling to integers changed."""
+    from models.sbd.digits import FIGURE
+
     differing = int((floats != integers).sum())
     found: dict[str, Any] = {
         "rows": len(floats),
         "disagreements": differing,
-        "disagreement_share": differing / len(floats),
+        "disagreement_share": round(differing / len(floats), FIGURE),
     }
     if truth is not None:
-        found["accuracy_float"] = float((floats == truth).mean())
-        found["accuracy_integer"] = float((integers == truth).mean())
+        found["accuracy_float"] = round(float((floats == truth).mean()), FIGURE)
+        found["accuracy_integer"] = round(float((integers == truth).mean()), FIGURE)
     return found
 
 

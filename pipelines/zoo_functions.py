@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from pipelines.zoo_entry import json_file, sample_file
+from pipelines.zoo_entry import json_file, vectors_file
 
 if TYPE_CHECKING:
     from export.source import Source
@@ -31,16 +32,17 @@ def write(name: str, zoo: Path) -> Path:
         "family": source.family,
         "features": [feature.name for feature in source.features],
         "feature_specs": [asdict(feature) for feature in source.features],
+        "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
-        "created_by": f"cczoo zoo add {name}",
+        "created_by": f"cczoo zoo release {name}",
         "labels": source.labels,
         "threshold": source.threshold,
-        "scaling": source.scaling,
+        "scaling": _told(source.scaling),
     }
     files = {
         "model.json": dumps(source.form).encode(),
-        "vectors.json": sample_file(source.values, source.probability, len(source.values)),
-        "metrics.json": json_file({"headline": {}, "error": source.scaling}),
+        "vectors.json": vectors_file(source.values, source.probability),
+        "metrics.json": json_file({"headline": {}, "error": _told(source.scaling)}),
         "card.md": _card(source).encode(),
     }
     return store.save(zoo / name, meta, files).directory
@@ -66,10 +68,11 @@ def verify(model: ZooModel) -> dict[str, Any]:
     if not isinstance(source.form, Table):
         raise UserError(f"{model.directory}: neither a model nor a function's table: restore it")
     found, stated = stated_error(source.form.curve), model.meta.scaling
+    now, told = _told(found), _told(stated)
     problems = [
-        f"{key} is {found.get(key)} now and {value} in meta.json"
-        for key, value in stated.items()
-        if found.get(key) != value
+        f"{key} is {now.get(key)} now and {value} in meta.json"
+        for key, value in told.items()
+        if now.get(key) != value
     ]
     scores = source.form.evaluate(to_integers(source.values, source.features)).scores
     answers = scores.reshape(-1) / 2.0**source.form.curve.q
@@ -86,6 +89,11 @@ def verify(model: ZooModel) -> dict[str, Any]:
         "error": found,
         "problems": problems,
     }
+
+
+def _told(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Errors with four significant digits: tanh itself differs in its last ones by machine."""
+    return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in error.items()}
 
 
 def _card(source: Source) -> str:
@@ -108,5 +116,5 @@ def _card(source: Source) -> str:
         curve=source.form.curve,
         step=source.features[0].scale,
         schema_hash=source.schema_hash,
-        command=f"cczoo zoo add {source.name}",
+        command=f"cczoo zoo release {source.name}",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
@@ -18,12 +19,13 @@ CERTIFICATE = "certificate.json"
 def run(args: argparse.Namespace) -> int:
     """``cczoo zoo verify``: 1 when an entry fails."""
     from models.sbd import store
+    from pipelines.zoo import open_model
 
     reports = []
-    for name in [args.model] if args.model else store.names(args.zoo):
+    for name in [args.model] if args.model else store.folders(args.zoo):
         report: dict[str, Any] = {"name": name, "ok": False}
         try:
-            report |= verify_entry(store.load(name, args.zoo))
+            report |= verify_entry(open_model(name, args.zoo))
         except UserError as error:
             if args.model:
                 raise
@@ -87,17 +89,20 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
 
 def _altered(model: ZooModel) -> list[str]:
     """What doesn't belong to the entry as it was made, or contradicts it."""
+    from models.sbd import store
+
     problems = []
     if not model.meta.seal:
         problems.append("meta.json has no seal: made by an earlier version, train again")
-    known = {*model.meta.files, "meta.json"}
+    known = {*model.meta.files, "meta.json", *store.BESIDE}
     more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
     if more:
         problems.append(f"files that the entry doesn't name: {', '.join(more)}")
-    if CERTIFICATE in known:
+    proof = model.beside(CERTIFICATE)
+    if proof is not None:
         from pipelines.zoo import source_of
 
-        certificate = model.read_json(CERTIFICATE)
+        certificate = json.loads(proof)
         if not certificate["ok"]:
             problems.append(f"{CERTIFICATE} says that it was not proved")
         if certificate["model_hash"] != source_of(model).model_hash:
@@ -116,6 +121,7 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
     """
     from export.fixed import to_integers
     from models.sbd import testset
+    from models.sbd.digits import rounded
 
     if testset.FILE not in model.meta.files:
         return None
@@ -134,7 +140,7 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
             "earlier version, train again"
         )
     return {
-        file: {**stored[file], "now": float((answers == table.y).mean())}
+        file: {**stored[file], "now": rounded(float((answers == table.y).mean()))}
         for file, answers in classes.items()
     }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Asks a model about int32 rows: its answers as digits on stdout, then the shortest round's
  * nanoseconds per row on stderr. The model is a unit of its own, so that nothing is inlined into

@@ -124,7 +124,7 @@ def in_python(
     with warnings.catch_warnings():
         # Rebuilt trees have no impurities, of which nobody here needs importances.
         warnings.simplefilter("ignore", RuntimeWarning)
-        content = convert(alone, case.form.features, "peer", ("NSB", "SB"))
+        content = convert(alone, case.form.features, "peer", ("NSB", "SB"), {})
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

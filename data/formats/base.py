@@ -30,6 +30,7 @@ REASONS = (
     "not text of this format",
     "compressed data is damaged or ends early",
     "the tracer lost events here",
+    "the header above it can't be read, so what its columns are isn't known",
 )
 """Why a line is quarantined; a line's status is ``FIRST_REASON`` + index."""
 FIRST_REASON = 2
@@ -47,6 +48,7 @@ FIRST_REASON = 2
     NOT_THIS_FORMAT,
     DAMAGED_STREAM,
     LOST_EVENTS,
+    NO_HEADER,
 ) = range(FIRST_REASON, FIRST_REASON + len(REASONS))
 
 MAX_LINE_BYTES = 1 << 18
@@ -260,6 +262,10 @@ def first_lines(head: bytes, most: int = 40) -> tuple[str, ...]:
         return ()
     lines = (line.strip("\r") for line in text.split("\n")[: 4 * most])
     return tuple(line for line in lines if line.strip() and not line.startswith("#"))[:most]
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""At the start of a file the reading takes it away; files put together have it in between too."""
 
 
 def whole(text: str) -> int:

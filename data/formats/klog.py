@@ -18,8 +18,8 @@ from data.formats.base import (
     CWND,
     EVENT,
     NEGATIVE,
+    NO_HEADER,
     NOT_A_NUMBER,
-    NOT_THIS_FORMAT,
     RETRANSMIT,
     RTT,
     SKIPPED,
@@ -42,6 +42,8 @@ COLUMNS = b"#columns dt_us,sf,ack,rtt_us,cwnd,srtt_us"
  S_FIRST_RTT, S_ADVANCED) = range(12)  # fmt: skip
 MOST_SUBFLOWS = 64
 MOST_EVENTS = 5
+UNREADABLE = 2
+"""The clock's state after a header that can't be read; 1 after a damaged line."""
 LIMIT = 1 << 60
 """Sums of differences beyond this come from a damaged file; they must not overflow."""
 
@@ -82,20 +84,30 @@ class KlogReader:
         return out.batch(events)._replace(line_time_us=None)
 
     def _header(self, text: bytes) -> int:
-        if text.startswith(b"#meta "):
-            try:
-                meta = json.loads(text[6:])
-                start = int(meta["t0_us"])
-            except (ValueError, KeyError, TypeError, RecursionError):
-                return NOT_THIS_FORMAT
-            if not 0 <= start < LIMIT:
-                return NOT_THIS_FORMAT
-            self._meta = meta
-            self._clock[0] = start
-        elif text.startswith(b"#columns") and text != COLUMNS:
-            self._clock[1] = 1
-            return NOT_THIS_FORMAT
-        return SKIPPED
+        known = True
+        if text.startswith(b"#meta"):
+            known = self._facts(text[5:])
+        elif text.startswith(b"#columns"):
+            known = text == COLUMNS
+        elif text.startswith(MAGIC):
+            known = text.split() == [*MAGIC.split(), b"1"]
+        if known:
+            return SKIPPED
+        # Without the time it begins at, or with other columns, no line says what it seems to.
+        self._clock[1] = UNREADABLE
+        return NO_HEADER
+
+    def _facts(self, text: bytes) -> bool:
+        try:
+            meta = json.loads(text)
+            start = int(meta["t0_us"])
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            return False
+        if not 0 <= start < LIMIT:
+            return False
+        self._meta = meta
+        self._clock[0] = start
+        return True
 
     def again(self) -> None:
         """Never: the file has its order by construction."""
@@ -156,7 +168,7 @@ def _parse(  # type: ignore[no-untyped-def]
         if buffer[start] == 35:  # "#"
             return line, n
         if clock[1] != 0:
-            status[line] = AFTER_DAMAGE
+            status[line] = NO_HEADER if clock[1] == UNREADABLE else AFTER_DAMAGE
             line += 1
             continue
         # Fields: at most 6; field 1 may be a letter, kept as -1 (S) or -2 (R).

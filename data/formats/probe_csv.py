@@ -3,6 +3,10 @@
 Only the raw RTT needs thought: ``rtt_us`` in a ``probe`` row is the RTT of the same socket's
 previous ACK, because the trace point fires before the ACK is processed. It is emitted at the time
 of that previous row, and only where that ACK gave a new sample.
+
+A file may begin with a row of all 25 columns, as the pieces of a rotated log do. Where it begins
+with anything else that isn't a header, or a header in between can't be read, the rows after it
+are refused: which column is which would be a guess.
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ from numba import njit
 
 from data.formats.base import (
     ACK,
+    BYTE_ORDER_MARK,
     CA_STATE,
     CWND,
     EVENT,
     NEGATIVE,
+    NO_HEADER,
     NO_TIME,
     NOT_A_NUMBER,
     RETRANSMIT,
@@ -51,6 +57,7 @@ HEADER = (
     b"cwnd,ssthresh,srtt_us,rtt_us,min_rtt_us,delivered,lost,retrans_out,sacked_out,packets_out,"
     b"total_retrans"
 )
+KINDS = (b"probe", b"state", b"rtx", b"rtt")
 REQUIRED = ("ts", "ev", "sport", "dport")
 USED = (
     "ts", "ev", "token", "netns", "sfid", "sport", "dport", "ca_state", "arg",
@@ -72,9 +79,14 @@ def sniff(head: bytes) -> int:
         names = line.rstrip(b"\r").split(b",")
         if names[:1] == [b"ts"] and all(name.encode() in names for name in REQUIRED):
             return 100
-        if len(names) == HEADER.count(b",") + 1 and names[1] in (b"probe", b"state", b"rtx"):
+        if _is_row(names):
             return 90
     return 0
+
+
+def _is_row(fields: list[bytes]) -> bool:
+    """Whether these are the 25 columns of a row."""
+    return len(fields) == HEADER.count(b",") + 1 and fields[1] in KINDS
 
 
 def reader(options: Options) -> ProbeReader:
@@ -90,14 +102,17 @@ class ProbeReader:
         self._table = SocketTable(STATE_WIDTH)
         self._columns = _columns(HEADER)
         self._options = options
+        self._begun = False
+        self._lost = False
 
     def parse(self, lines: Lines) -> Batch:
         """Parse rows; a header line in between sets the columns from there on."""
         out = Output(len(lines.starts), MOST_EVENTS)
         events, line = 0, 0
+        self._begin(lines)
         while line < len(lines.starts):
             line, events, stopped = _parse(
-                lines.buffer, lines.starts, lines.ends, line, events, self._columns,
+                lines.buffer, lines.starts, lines.ends, line, events, self._columns, self._lost,
                 self._table.table, self._table.keys, self._table.state, self._table.count,
                 out.status, out.line_time_us, out.socket, out.variable, out.time_us, out.value,
             )  # fmt: skip
@@ -105,20 +120,32 @@ class ProbeReader:
                 self._table.grow()
             elif stopped == 2:
                 text = lines.buffer[lines.starts[line] : lines.ends[line]].tobytes()
-                names = text.split(b",")
-                if all(name.encode() in names for name in REQUIRED):
-                    self._columns = _columns(text)
-                    out.status[line] = SKIPPED
+                columns = _columns(text.removeprefix(BYTE_ORDER_MARK))
+                self._lost = columns is None
+                if columns is None:
+                    out.status[line] = NO_HEADER
                 else:
-                    out.status[line] = NO_TIME
+                    self._columns = columns
+                    out.status[line] = SKIPPED
                 line += 1
         self.backwards = self._table.total(S_BACK)
         return out.batch(events)
 
+    def _begin(self, lines: Lines) -> None:
+        """Look at the file's first line that says anything, unless that was done."""
+        if self._begun:
+            return
+        for start, end in zip(lines.starts.tolist(), lines.ends.tolist(), strict=True):
+            text = lines.buffer[start:end].tobytes()
+            if text and not text.startswith(b"#"):
+                self._begun = True
+                self._lost = not text.startswith(b"ts") and not _is_row(text.split(b","))
+                return
+
     def again(self) -> ProbeReader:
         """A reader with the same columns."""
         fresh = ProbeReader(self._options)
-        fresh._columns = self._columns
+        fresh._columns, fresh._begun = self._columns, True
         return fresh
 
     def finish(self) -> None:
@@ -146,14 +173,20 @@ class ProbeReader:
 
 
 def _columns(header: bytes) -> Any:
-    """Index into ``USED`` of each column, -1 for those that aren't used."""
+    """Index into ``USED`` of each column, -1 for those that aren't used.
+
+    None for a header that lacks a column that rows can't do without, or has one twice.
+    """
     names = [name.strip() for name in header.decode("utf-8", "replace").split(",")]
+    used = [name for name in names if name in USED]
+    if not set(REQUIRED) <= set(used) or len(set(used)) != len(used):
+        return None
     return np.array([USED.index(name) if name in USED else -1 for name in names], np.int8)
 
 
 @njit(cache=True)
 def _parse(  # type: ignore[no-untyped-def]
-    buffer, starts, ends, line, n, columns, table, keys, states, count,
+    buffer, starts, ends, line, n, columns, lost, table, keys, states, count,
     status, line_time, out_socket, out_variable, out_time, out_value,
 ):  # fmt: skip
     """Parse from ``line`` on; returns (line, events, 0 done, 1 table full, 2 a header)."""
@@ -171,8 +204,15 @@ def _parse(  # type: ignore[no-untyped-def]
             status[line] = SKIPPED
             line += 1
             continue
-        if end - start > 2 and buffer[start] == 116 and buffer[start + 1] == 115:  # "ts"
+        named = start
+        if end - start > 5 and buffer[start] == 239 and buffer[start + 2] == 191:  # an order mark
+            named = start + 3
+        if end - named > 2 and buffer[named] == 116 and buffer[named + 1] == 115:  # "ts"
             return line, n, 2
+        if lost:
+            status[line] = NO_HEADER
+            line += 1
+            continue
         # Fields of the row.
         fields[:] = 0
         bad = 0

@@ -36,6 +36,9 @@ class TableReader(LinkReader):
             return False
         fields = text.strip("\ufeff").split(self.SEPARATOR)
         if set(self.NAMES) <= set(fields):
+            if any(fields.count(name) > 1 for name in self.NAMES):
+                self._columns = []
+                raise Malformed("a header that names a column twice")
             self._columns = [fields.index(name) for name in self.NAMES]
             self._width = len(fields)
             return False

@@ -63,10 +63,13 @@ class TsharkReader(LineReader):
 
     def line(self, text: str) -> bool:
         """Understand one packet."""
-        fields = text.split(",")
+        fields = text.removeprefix("\ufeff").split(",")
         if not text.strip() or text.startswith("#"):
             return False
         if set(NAMES) <= set(fields):
+            if any(fields.count(name) > 1 for name in NAMES):
+                self._columns = []
+                raise Malformed("a header that names a column twice")
             self._columns, self._width = [fields.index(name) for name in NAMES], len(fields)
             return False
         if not self._columns:

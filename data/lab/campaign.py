@@ -347,6 +347,8 @@ def collect(
         Another collection runs in `out`, the machine lacks something, or all runs fail.
     """
     out.mkdir(parents=True, exist_ok=True)
+    # The file stays: one taken away after its release may be another's lock already, and a third
+    # would lock a new file beside it.
     with (out / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -358,7 +360,6 @@ def collect(
         runs = _loop(collection, limit, time_budget_s, report)
         collection.remove_rejected()
         write_labels(out, collection.records)
-    (out / ".lock").unlink(missing_ok=True)
     return {"runs": runs, **counts(collection)}
 
 

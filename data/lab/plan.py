@@ -27,7 +27,7 @@ class Group(Strict):
 
     name: str
     scenario: str
-    repeats: int = Field(gt=0)
+    repeats: int = Field(gt=0, le=100_000)
     set: dict[str, Any] = Field(default={})
     alpha_check: bool = False
     logs: int | None = Field(default=None, ge=0)
@@ -45,7 +45,7 @@ class Campaign(Strict):
 
     campaign: str
     seed: int = 0
-    groups: tuple[Group, ...] = ()
+    groups: tuple[Group, ...] = Field(default=(), max_length=10_000)
     random: Random | None = None
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ class Family(Strict):
     ``cross`` is the most access links that carry cross traffic through the bottleneck (0 to 2).
     """
 
-    connections: int = Field(gt=0)
+    connections: int = Field(gt=0, le=100_000)
     rate_mbps: Range
     max_sum_mbps: float = 40.0
     rtt_ms: Range

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
 
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
@@ -23,6 +23,13 @@ PATHS = ("wifi", "lte", "wifi_back", "lte_back", "bg_wifi", "bg_lte", "bg_wifi_b
          "bg_wired_back")  # fmt: skip
 PathName = Literal["wifi", "lte", "wired"]
 MIN_QUEUE_BYTES = 9000
+MOST_STAGES = 64
+MOST_MBPS = 10_000.0
+"""Above what the link emulator forwards."""
+Rate = Annotated[float, Field(ge=0.001, le=MOST_MBPS)]
+Delay = Annotated[float, Field(ge=0, le=60_000)]
+"""In ms."""
+Spread = Annotated[float, Field(ge=0, le=10)]
 
 CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
 
@@ -30,7 +37,9 @@ CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
 class Strict(BaseModel):
     """Frozen model that refuses unknown keys and names the nearest correct one."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -49,7 +58,7 @@ class RateProcess(Strict):
     """A generated rate series (see `data.lab.rates`) in place of a file."""
 
     kind: Literal["cellular", "wifi"] = "cellular"
-    mean_mbps: float = Field(gt=0)
+    mean_mbps: Rate
     seed: int = 0
 
 
@@ -60,17 +69,19 @@ class Stage(Strict):
     and Mbps; the last one lasts.
     """
 
-    rate_mbps: float | None = Field(default=None, gt=0)
+    rate_mbps: Rate | None = None
     trace: str | None = None
     steps: str | RateProcess | None = None
-    schedule: tuple[tuple[float, float], ...] | None = Field(default=None, min_length=1)
-    delay_ms: float = Field(default=0.0, ge=0)
-    jitter_ms: float = Field(default=0.0, ge=0)
+    schedule: tuple[tuple[float, float], ...] | None = Field(
+        default=None, min_length=1, max_length=100_000
+    )
+    delay_ms: Delay = 0.0
+    jitter_ms: Delay = 0.0
     loss: float = Field(default=0.0, ge=0, lt=1)
-    queue_bdp: float | None = Field(default=None, gt=0)
-    queue_rtt_ms: float = Field(default=100.0, gt=0)
-    queue_bytes: int | None = Field(default=None, gt=0)
-    queue_packets: int | None = Field(default=None, gt=0)
+    queue_bdp: float | None = Field(default=None, gt=0, le=10_000)
+    queue_rtt_ms: float = Field(default=100.0, gt=0, le=60_000)
+    queue_bytes: int | None = Field(default=None, gt=0, le=10_000_000_000)
+    queue_packets: int | None = Field(default=None, gt=0, le=10_000_000)
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Stage:
@@ -81,8 +92,8 @@ class Stage(Strict):
             times = [time_s for time_s, _ in self.schedule]
             if times[0] or any(b <= a for a, b in pairwise(times)):
                 raise ValueError("schedule: times begin at 0 and grow")
-            if any(mbps <= 0 for _, mbps in self.schedule):
-                raise ValueError("schedule: rates are above 0")
+            if any(not 0 < mbps <= MOST_MBPS for _, mbps in self.schedule):
+                raise ValueError(f"schedule: rates are above 0 and at most {MOST_MBPS:g} Mbps")
         if sum(x is not None for x in (self.queue_bdp, self.queue_bytes, self.queue_packets)) > 1:
             raise ValueError("give one of queue_bdp, queue_bytes, queue_packets")
         if self.queue_bdp is not None and self.mean_mbps is None:
@@ -114,21 +125,21 @@ class Background(Strict):
     """
 
     over: Literal["wifi", "lte", "wired", "rival"]
-    rate_mbps: float | None = Field(default=None, gt=0)
+    rate_mbps: Rate | None = None
     cc: Literal["reno", "cubic", "bbr"] = "reno"
-    burst_bytes: int = Field(default=16384, gt=0)
-    on_s: float | None = Field(default=None, gt=0)
-    off_s: float | None = Field(default=None, gt=0)
+    burst_bytes: int = Field(default=16384, gt=0, le=1_000_000_000)
+    on_s: float | None = Field(default=None, gt=0, le=600)
+    off_s: float | None = Field(default=None, gt=0, le=600)
 
 
 class Vary(Strict):
     """Spread between repetitions: every value v becomes v·exp(u·ln(1+spread)), u in [-1, 1]."""
 
-    rate: float = Field(default=0.0, ge=0)
-    delay: float = Field(default=0.0, ge=0)
-    jitter: float = Field(default=0.0, ge=0)
-    queue: float = Field(default=0.0, ge=0)
-    loss: float = Field(default=0.0, ge=0)
+    rate: Spread = 0.0
+    delay: Spread = 0.0
+    jitter: Spread = 0.0
+    queue: Spread = 0.0
+    loss: Spread = 0.0
 
 
 class Bottleneck(Strict):
@@ -150,10 +161,10 @@ class Scenario(Strict):
     cc: CongestionControl = "lia"
     duration_s: float = Field(gt=0, le=600)
     first: Literal["wifi", "lte"] = "wifi"
-    stages: dict[str, Stage]
+    stages: dict[str, Stage] = Field(max_length=MOST_STAGES)
     paths: dict[str, tuple[str, ...]]
     bottleneck: Bottleneck
-    background: tuple[Background, ...] = ()
+    background: tuple[Background, ...] = Field(default=(), max_length=MOST_STAGES)
     vary: Vary = Vary()
 
     @field_validator("dataset", "family", "case")
@@ -297,11 +308,7 @@ def find(name: str | Path) -> Path:
 def read_yaml(name: str | Path) -> dict[str, Any]:
     """Read a YAML mapping by file or name; a mistake in it is a `UserError`."""
     path = find(name)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{path}: not YAML: {reason}") from None
+    values = yaml_text.read(path)
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected a mapping of keys, got {type(values).__name__}")
     return values

@@ -11,13 +11,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
 from data.netsim import scenario as scenarios
+from data.netsim import traces
 from data.netsim.cc import CONTROLS, module
 from data.netsim.metrics import UNITS, simulate
 
@@ -25,6 +27,9 @@ EXAMPLE = """examples:
   cczoo evaluate cc --list
   cczoo evaluate cc --scenario tcco-fig9-loss,macc-fig4 --cc cubic,bbr --seeds 10 --json
   cczoo evaluate cc --scenario my.yaml --cc all --set links.cell.trace=my.trace"""
+
+MOST_SEEDS = 10_000
+MOST_JOBS = 1024
 
 Row = dict[str, Any]
 Progress = Callable[[Iterable[Row], str, int], Iterable[Row]]
@@ -103,9 +108,29 @@ def _plan(
         for label, spec in scenarios.load(name, settings).items():
             if not any(flow.measure for flow in spec.flows):
                 raise UserError(f"{name}: flows: none to measure: give at least one")
+            check(spec)
             fixed, under_test = controls(spec, controllers)
             for controller in under_test:
                 yield name, label, spec, controller, controllers[0] if fixed else controller
+
+
+def check(spec: scenarios.Scenario) -> None:
+    """Read what a scenario names besides itself, before the first run.
+
+    Raises
+    ------
+    UserError
+        For an unreadable trace, an unknown kind of link to generate or an unknown control.
+    """
+    for link in spec.links.values():
+        if link.trace is not None:
+            traces.read(Path(link.trace))
+        if link.generate is not None:
+            traces.generate(link.generate.kind, link.generate.mean_mbps, 0, 1.0)
+    for flow in spec.flows:
+        for name in [flow.cc, *(flow.ccs or [])]:
+            if name is not None and name not in CONTROLS:
+                raise unknown_name("congestion control", name, CONTROLS)
 
 
 def controls(spec: scenarios.Scenario, controllers: list[str]) -> tuple[bool, list[str]]:
@@ -168,16 +193,16 @@ def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
         return 0
     if not args.scenario:
         raise UserError("give --scenario NAME[,NAME], or --list to see the names")
-    if args.seeds < 1:
-        raise UserError("--seeds: give a whole number of at least 1")
+    if not 1 <= args.seeds <= MOST_SEEDS:
+        raise UserError(f"--seeds: give a whole number from 1 to {MOST_SEEDS}")
     settings: dict[str, Any] = {}
     for item in args.set:
         key, equals, value = item.partition("=")
         if not equals:
             raise UserError(f"--set {item}: give KEY=VALUE")
-        settings[key] = yaml.safe_load(value)
-    if args.jobs < 1:
-        raise UserError("--jobs: give a whole number of at least 1")
+        settings[key] = yaml_text.loads(value, f"--set {item}")
+    if not 1 <= args.jobs <= MOST_JOBS:
+        raise UserError(f"--jobs: give a whole number from 1 to {MOST_JOBS}")
     names, controllers = args.scenario.split(","), args.cc.split(",")
     rows = evaluate(names, controllers, args.seeds, settings, args.jobs, progress)
     if args.json:

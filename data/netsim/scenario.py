@@ -6,17 +6,35 @@ import copy
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from data import yaml_text
 from data.errors import UserError, unknown_name
+from data.netsim import bounds
+from data.netsim.bounds import (
+    Bytes,
+    Delay,
+    Length,
+    Packets,
+    Period,
+    Rate,
+    RateOrNone,
+    Seconds,
+    Span,
+)
 from data.netsim.paper import Paper
 from data.strict import Strict
 
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios" / "netsim"
 
 
-class Gilbert(Strict):
+class Part(Strict):
+    """Base of a scenario's parts: every number is a finite one."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class Gilbert(Part):
     """Gilbert-Elliott loss: chances of changing state, per packet, and of loss in each."""
 
     to_bad: float = Field(ge=0, le=1)
@@ -25,26 +43,32 @@ class Gilbert(Strict):
     loss_bad: float = Field(default=1.0, ge=0, le=1)
 
 
-class Red(Strict):
+class Red(Part):
     """RED's thresholds (packets), largest probability below the upper one, and gain."""
 
-    min_packets: float = Field(default=5.0, gt=0)
-    max_packets: float = Field(default=15.0, gt=0)
+    min_packets: float = Field(default=5.0, gt=0, le=1e9)
+    max_packets: float = Field(default=15.0, gt=0, le=1e9)
     max_p: float = Field(default=0.02, gt=0, le=1)
     weight: float = Field(default=0.002, gt=0, le=1)
     gentle: bool = True
 
+    @model_validator(mode="after")
+    def _ordered(self) -> Red:
+        if self.min_packets >= self.max_packets:
+            raise ValueError("min_packets lies below max_packets")
+        return self
 
-class Generate(Strict):
+
+class Generate(Part):
     """Arguments of `data.netsim.traces.generate`; without ``seed`` each run has its own trace."""
 
     kind: str
-    mean_mbps: float = Field(gt=0)
-    duration_s: float = Field(default=120.0, gt=0)
+    mean_mbps: Rate
+    duration_s: Length = 120.0
     seed: int | None = Field(default=None, ge=0)
 
 
-class Link(Strict):
+class Link(Part):
     """One direction of a link. Without a rate it only delays; without a limit it never drops.
 
     ``steps`` are (time s, Mbps) pairs; ``trace`` a mahimahi or time-Mbps file; ``delay_steps``
@@ -54,25 +78,29 @@ class Link(Strict):
     link (Weibull-distributed, in order), as an emulator in software does.
     """
 
-    rate_mbps: float | None = Field(default=None, gt=0)
-    steps: list[tuple[float, float]] | None = None
+    rate_mbps: Rate | None = None
+    steps: list[tuple[Seconds, RateOrNone]] | None = Field(
+        default=None, max_length=bounds.MOST_STEPS
+    )
     trace: str | None = None
     generate: Generate | None = None
-    period_s: float | None = Field(default=None, gt=0)
-    delay_ms: float = Field(default=0.0, ge=0)
-    delay_steps: list[tuple[float, float]] | None = None
-    delay_period_s: float | None = Field(default=None, gt=0)
-    jitter_ms: float = Field(default=0.0, ge=0)
-    lateness_us: tuple[float, float] | None = None
+    period_s: Period | None = None
+    delay_ms: Delay = 0.0
+    delay_steps: list[tuple[Seconds, Delay]] | None = Field(
+        default=None, max_length=bounds.MOST_STEPS
+    )
+    delay_period_s: Period | None = None
+    jitter_ms: Delay = 0.0
+    lateness_us: tuple[Span, Span] | None = None
     reorder: bool = False
     queue: Literal["droptail", "red", "codel", "pie", "agent"] = "droptail"
-    queue_packets: int | None = Field(default=None, ge=0)
-    queue_bytes: int | None = Field(default=None, ge=0)
+    queue_packets: Packets | None = None
+    queue_bytes: Bytes | None = None
     ecn: bool = False
-    mark_packets: int | None = Field(default=None, ge=0)
+    mark_packets: Packets | None = None
     red: Red = Red()
-    target_ms: float | None = Field(default=None, gt=0)
-    interval_ms: float = Field(default=100.0, gt=0)
+    target_ms: Span | None = None
+    interval_ms: Span = 100.0
     loss: float = Field(default=0.0, ge=0, le=1)
     gilbert: Gilbert | None = None
     loss_at: Literal["entry", "exit"] = "entry"
@@ -82,6 +110,10 @@ class Link(Strict):
         given = [self.rate_mbps, self.steps, self.trace, self.generate]
         if sum(x is not None for x in given) > 1:
             raise ValueError("give one of rate_mbps, steps, trace, generate")
+        if self.steps is not None:
+            bounds.ascending(self.steps, self.period_s, "steps")
+        if self.delay_steps is not None:
+            bounds.ascending(self.delay_steps, self.delay_period_s, "delay_steps")
         if self.lateness_us is not None and not 0 < self.lateness_us[0] < self.lateness_us[1]:
             raise ValueError("lateness_us is a median above 0 and a 99th percentile above it")
         if self.loss > 0 and self.gilbert is not None:
@@ -89,14 +121,14 @@ class Link(Strict):
         return self
 
 
-class Path_(Strict):
+class Path_(Part):
     """Names of the links from sender to receiver and of those back."""
 
-    forward: list[str] = Field(min_length=1)
-    back: list[str] = Field(min_length=1)
+    forward: list[str] = Field(min_length=1, max_length=64)
+    back: list[str] = Field(min_length=1, max_length=64)
 
 
-class Flow(Strict):
+class Flow(Part):
     """A connection, or ``count`` alike; several paths make it MPTCP.
 
     ``cc`` defaults to the controller under test; where several paths and a cc per path are
@@ -108,49 +140,49 @@ class Flow(Strict):
     """
 
     name: str
-    paths: list[Path_] = Field(min_length=1)
+    paths: list[Path_] = Field(min_length=1, max_length=64)
     cc: str | None = None
     ccs: list[str] | None = None
-    count: int = Field(default=1, ge=1)
-    start_s: float = Field(default=0.0, ge=0)
-    start_gap_s: float = Field(default=0.0, ge=0)
-    start_spread_s: float = Field(default=0.0, ge=0)
-    stop_s: float | None = Field(default=None, gt=0)
-    size_bytes: int | None = Field(default=None, gt=0)
-    rate_mbps: float | None = Field(default=None, gt=0)
+    count: int = Field(default=1, ge=1, le=bounds.MOST_FLOWS)
+    start_s: Seconds = 0.0
+    start_gap_s: Seconds = 0.0
+    start_spread_s: Seconds = 0.0
+    stop_s: Length | None = None
+    size_bytes: Bytes | None = Field(default=None, gt=0)
+    rate_mbps: Rate | None = None
     scheduler: Literal["minrtt", "roundrobin", "redundant"] = "minrtt"
     segment_bytes: int = Field(default=1448, gt=0, le=65000)
-    header_bytes: int = Field(default=52, ge=20)
-    window_bytes: int = Field(default=6_291_456, gt=0)
-    initial_cwnd: int = Field(default=10, ge=1)
+    header_bytes: int = Field(default=52, ge=20, le=1000)
+    window_bytes: Bytes = Field(default=6_291_456, gt=0)
+    initial_cwnd: int = Field(default=10, ge=1, le=1_000_000)
     byte_counting: bool = True
-    ack_every: int = Field(default=2, ge=1)
-    ack_delay_ms: float = Field(default=40.0, gt=0)
-    read_every_ms: float = Field(default=0.0, ge=0)
-    quick_acks: int = Field(default=62, ge=0)
-    rto_min_ms: float = Field(default=200.0, gt=0)
+    ack_every: int = Field(default=2, ge=1, le=1_000_000)
+    ack_delay_ms: Span = 40.0
+    read_every_ms: Delay = 0.0
+    quick_acks: Packets = 62
+    rto_min_ms: Span = 200.0
     pacing: bool | None = None
     ecn: bool | None = None
     measure: bool = True
-    target_delay_ms: float = Field(default=50.0, gt=0)
-    k: float = Field(default=7.0, gt=0)
+    target_delay_ms: Span = 50.0
+    k: float = Field(default=7.0, gt=0, le=1e6)
 
 
-class Source(Strict):
+class Source(Part):
     """Cross traffic without congestion control; ``on_s``/``off_s`` make it come in bursts."""
 
-    path: list[str] = Field(min_length=1)
-    rate_mbps: float = Field(gt=0)
-    packet_bytes: int = Field(default=1500, gt=0)
+    path: list[str] = Field(min_length=1, max_length=64)
+    rate_mbps: Rate
+    packet_bytes: int = Field(default=1500, ge=20, le=65_535)
     poisson: bool = False
-    on_s: float | None = Field(default=None, gt=0)
-    off_s: float = Field(default=1.0, ge=0)
+    on_s: float | None = Field(default=None, ge=1e-6, le=86_400)
+    off_s: Seconds = 1.0
     random_on_off: bool = False
-    start_s: float = Field(default=0.0, ge=0)
-    stop_s: float | None = Field(default=None, gt=0)
+    start_s: Seconds = 0.0
+    stop_s: Length | None = None
 
 
-class Scenario(Strict):
+class Scenario(Part):
     """Everything about a simulation but the seed and the controller under test.
 
     ``variants`` (label -> dotted key -> value) are scenarios that differ from this one;
@@ -160,19 +192,20 @@ class Scenario(Strict):
     title: str = ""
     source: str = ""
     paper: Paper = Paper()
-    duration_s: float = Field(default=30.0, gt=0)
-    warmup_s: float = Field(default=0.0, ge=0)
-    sample_s: float = Field(default=0.1, gt=0)
+    duration_s: Length = 30.0
+    warmup_s: Seconds = 0.0
+    sample_s: Length = 0.1
     bottleneck: str | None = None
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    links: dict[str, Link] = Field(min_length=1)
-    flows: list[Flow] = Field(default_factory=list)
-    sources: list[Source] = Field(default_factory=list)
+    links: dict[str, Link] = Field(min_length=1, max_length=bounds.MOST_LINKS)
+    flows: list[Flow] = Field(default_factory=list, max_length=bounds.MOST_FLOWS)
+    sources: list[Source] = Field(default_factory=list, max_length=bounds.MOST_FLOWS)
 
     @model_validator(mode="after")
     def _links_exist(self) -> Scenario:
         if self.flows and self.warmup_s >= self.duration_s:
             raise ValueError(f"warmup_s {self.warmup_s:g} leaves nothing of {self.duration_s:g} s")
+        bounds.check(self)
         for flow in self.flows:
             if flow.ccs is not None and len(flow.ccs) != len(flow.paths):
                 raise ValueError(f"flow {flow.name}: ccs: give one for each of its paths")
@@ -183,6 +216,7 @@ class Scenario(Strict):
             self._check(source.path)
         if self.bottleneck is not None:
             self._check([self.bottleneck])
+        bounds.check_work(self)
         return self
 
     def _check(self, names: list[str]) -> None:
@@ -221,12 +255,9 @@ def load(name: str, settings: dict[str, Any] | None = None) -> dict[str, Scenari
         if name not in names():
             raise unknown_name("scenario", name, names())
         path = SCENARIO_DIR / f"{name}.yaml"
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: give a readable scenario file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: not a file: give a readable scenario file")
+    tree = yaml_text.read(path)
     if not isinstance(tree, dict):
         raise UserError(f"{path}: a mapping with links and flows was expected at the top")
     for key in ("links", "variants"):
@@ -260,6 +291,8 @@ def expand(tree: dict[str, Any], where: str) -> dict[str, Any]:
             first, _, last = tail.rstrip("}").partition("..")
             if not (first.isdecimal() and last.isdecimal()):
                 raise UserError(f"{where}: links.{name}: give a range such as {head}{{0..2}}")
+            if int(last) - int(first) >= bounds.MOST_LINKS:
+                raise UserError(f"{where}: links.{name}: at most {bounds.MOST_LINKS} links")
             links |= {f"{head}{i}": link for i in range(int(first), int(last) + 1)}
         else:
             links[str(name)] = link
@@ -274,7 +307,8 @@ def _set(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
         try:
             node = node[int(part)] if isinstance(node, list) else node[part]
         except (KeyError, IndexError, ValueError, TypeError):
-            known = node if isinstance(node, dict) else map(str, range(len(node or [])))
+            there = range(len(node)) if isinstance(node, list) else ()
+            known = node if isinstance(node, dict) else map(str, there)
             raise UserError(f"{where}: --set {key}: {unknown_name('key', part, known)}") from None
     if not isinstance(node, dict):
         raise UserError(f"{where}: --set {key}: {'.'.join(parts[:-1])} has no settings")

@@ -10,7 +10,13 @@ import numpy as np
 
 from data.errors import UserError, unknown_name
 from data.netsim import wireless
+from data.netsim.bounds import MOST_MBPS
 from data.netsim.rates import OPPORTUNITIES, STEPS
+
+MOST_BYTES = 256 << 20
+"""Of a trace file; one of a day at 100 Mbps is no larger."""
+MOST_S = 1e6
+"""Latest time of a trace."""
 
 Series = tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any], int]
 """Kind (`STEPS`, `OPPORTUNITIES`), times (ns), rates (bit/s), period (ns, 0: hold)."""
@@ -46,6 +52,10 @@ def read(path: Path) -> Series:
         When the file can't be read or is neither.
     """
     try:
+        if not path.is_file():
+            raise UserError(f"{path}: no such file: give a readable trace")
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path}: above {MOST_BYTES >> 20} MiB: give a shorter trace")
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: give a readable trace") from None
@@ -58,12 +68,26 @@ def read(path: Path) -> Series:
         raise UserError(f"{path}: a trace has one or two numbers a line and no header") from None
     if not all(math.isfinite(number) for row in table for number in row):
         raise UserError(f"{path}: a trace has finite numbers only")
+    if any(not -MOST_S * 1e3 <= number <= MOST_S * 1e3 for row in table for number in row):
+        raise UserError(f"{path}: a number is beyond {MOST_S * 1e3:.0e}: times are ms, or s")
     if table and all(len(row) == 1 for row in table):
-        times = np.sort(np.array([row[0] for row in table]) * 1e6).astype(np.int64)
+        milliseconds = np.array([row[0] for row in table])
+        back = np.flatnonzero(np.diff(milliseconds) < 0)
+        if len(back):
+            first, second = milliseconds[back[0]], milliseconds[back[0] + 1]
+            raise UserError(
+                f"{path}: {second:g} ms after {first:g} ms: the times of a mahimahi trace don't "
+                "descend: sort it (sort -n)"
+            )
+        times = (milliseconds * 1e6).astype(np.int64)
         if times[-1] <= 0 or times[0] < 0:
             raise UserError(f"{path}: a mahimahi trace ends after 0 ms")
+        if len(times) * 1500 * 8e3 / int(times[-1]) > MOST_MBPS:
+            raise UserError(f"{path}: carries more than {MOST_MBPS:g} Mbps: lines are ms")
         return OPPORTUNITIES, times, np.zeros(len(times), np.int64), int(times[-1])
     if len(table) > 1 and all(len(row) == 2 for row in table):
+        if max(row[1] for row in table) > MOST_MBPS:
+            raise UserError(f"{path}: carries more than {MOST_MBPS:g} Mbps")
         first = table[0][0]
         pairs = [(row[0] - first, row[1]) for row in table]
         try:

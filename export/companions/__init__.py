@@ -4,7 +4,7 @@ A companion is a module with
 
 - ``carries(features) -> bool``: whether it can compute these columns, as they are defined now;
 - ``emit(source, options) -> {file name: text}``;
-- ``settings(options) -> dict``: what was baked in, for the manifest;
+- ``settings(source, options) -> dict``: what was baked in, for the manifest;
 - ``check(bundle, params, work) -> dict``: runs its file against the meaning of the features.
 """
 
@@ -36,7 +36,7 @@ class Companion(Protocol):
         """Make the companion's files."""
         ...
 
-    def settings(self, options: Options) -> dict[str, Any]:
+    def settings(self, source: Source, options: Options) -> dict[str, Any]:
         """What the files are made for."""
         ...
 

@@ -33,8 +33,10 @@ from export.companions.feed_pairs import PairAnswer, PairFeed
 from export.companions.sbd import feed_of, made_for
 from export.fixed import to_integers
 from export.harness import CannotRun
-from export.manifest import Broken, Bundle, read_bundle
+from export.manifest import Bundle
 from export.onnx_run import decided, predict
+from export.plain_files import Broken
+from export.reemit import read_emitted
 from features import smartsbd
 from features.fixed_sbd import evaluate_pairs, needs_throughput, wifi_of
 from features.fixed_series import calls
@@ -180,9 +182,9 @@ def _share(hits: NDArray[np.bool_]) -> float | None:
 
 def _begin(path: Path, work: Path) -> Agreement:
     try:
-        bundle = read_bundle(path)
+        bundle = read_emitted(path)
     except Broken as error:
-        raise UserError(f"{path}: {error}: export it again") from None
+        raise UserError(f"{path}: {error}") from None
     targets = bundle.manifest["targets"]
     if "companion" not in targets.get("c", {}) or "onnx" not in targets:
         raise UserError(
@@ -190,6 +192,7 @@ def _begin(path: Path, work: Path) -> Agreement:
             "family smartsbd with -t c -t onnx"
         )
     work.mkdir()
+    bundle = bundle.copied(work / "bundle")
     try:
         feed = feed_of(bundle, work, TIMEOUT_S)
     except CannotRun as error:

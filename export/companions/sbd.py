@@ -21,6 +21,7 @@ from export.source import Source
 from features import fixed_series as series
 from features.fixed_sbd import POINTS_MAX, Quantity, evaluate_pairs, needs_throughput, quantity
 from features.params import SbdParams
+from features.sbd import differing
 from features.smartsbd import FEATURES
 from features.spec import Feature
 
@@ -40,26 +41,37 @@ CONNECTIONS = 40
 
 def carries(features: Sequence[Feature]) -> bool:
     """Whether all are of SmartSBD's Table 3, units, scales and ranges included."""
-    return set(features) <= set(FEATURES)
+    return {f.meaning for f in features} <= {f.meaning for f in FEATURES}
 
 
-def settings(options: Options) -> dict[str, Any]:
-    """The windows' settings, and the number of subflows where it isn't two."""
+def settings(source: Source, options: Options) -> dict[str, Any]:
+    """The model's settings of windows, and the number of subflows where it isn't two."""
     many = {"subflows": options.subflows} if options.subflows > 2 else {}
-    return options.sbd.model_dump(exclude={"history_windows"}) | many
+    return _windows(source).model_dump() | many
 
 
 def made_for(bundle: Bundle) -> tuple[SbdParams, int]:
-    """Settings and number of subflows of a bundle's companion.
+    """Settings of the bundle's model, and the number of subflows of its companion.
 
     Raises
     ------
     UserError
-        When the manifest holds other settings.
+        When the manifest holds no such settings, or its companion is of others than the model's.
     """
     stated = dict(bundle.manifest["targets"]["c"]["companion"])
     subflows = int(stated.pop("subflows", 2))
-    return SbdParams.parse(stated, f"{bundle.directory}: companion"), subflows
+    where = f"{bundle.directory}: feature_settings"
+    meant = SbdParams.parse(bundle.settings, where)
+    if other := differing(stated, meant.model_dump()):
+        raise UserError(
+            f"{bundle.directory}: its companion is for windows of another {', '.join(other)} than "
+            "the model: export it again"
+        )
+    return meant, subflows
+
+
+def _windows(source: Source) -> SbdParams:
+    return SbdParams.parse(source.feature_settings, f"{source.name}: feature_settings")
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:
@@ -70,12 +82,12 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     UserError
         When the settings are more than 64 bits can hold.
     """
-    params = options.sbd
+    params = _windows(source)
     for name, most in (("max_points", POINTS_MAX), ("min_window_us", WINDOW_MAX_US)):
         if (given := getattr(params, name)) > most:
             raise UserError(
-                f"sbd.{name} {given}: exported features take {most} at most: lower it in "
-                "features.sbd, or export without -t c"
+                f"{source.name}: its features have {name} {given}, exported ones {most} at most: "
+                "train it with less in features.sbd, or export without -t c"
             )
     many = options.subflows > 2
     if many and "SB" not in source.labels:

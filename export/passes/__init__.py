@@ -78,8 +78,6 @@ def transformed(source: Source, options: Options) -> Source:
         if form.kind not in module.KINDS:
             kinds = ", ".join(sorted(module.KINDS))
             raise UserError(f"--set {name}: for {kinds}, and {source.name!r} is a {form.kind}")
-        if setting < 1:
-            raise UserError(f"--set {name}={setting}: 1 or more expected")
         before, form = form, module.smaller(form, setting, around)
         changed = before.evaluate(stored).classes != form.evaluate(stored).classes
         report = {"pass": name, "setting": setting}

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Registers the congestion control of an object, says what the kernel says about its program that
  * sees every ACK, and unregisters it. A link holds the registration, so that it ends with this

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What the kernel says about a loaded program, as "key value" lines on stderr. */
 #ifndef CCZOO_BPF_REPORT_H
 #define CCZOO_BPF_REPORT_H

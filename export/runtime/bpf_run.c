@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Runs a model inside the kernel over observations: int32 rows on stdin, those to answer and then
  * those to time; for each of the first its score and class (int64) on stdout. With a loader it

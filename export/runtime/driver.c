@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Runs an exported model over observations: int32 rows on stdin, for each row its scores (int64)
  * and class (int64) on stdout, then nanoseconds per decision on stderr. A model with a state sees

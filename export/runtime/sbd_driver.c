@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Feeds connections to an exported feature computation. Calls on stdin (struct call, in time
  * order, each connection begun by one of kind BEGIN); for each complete window int64 numbers on

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Feeds connections to an exported feature computation for three and more subflows. Calls on stdin
  * as for sbd_driver.c; for each complete window int64 numbers on stdout, COLUMNS a row: one row

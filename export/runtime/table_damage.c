@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Damages a table file in many ways, all of which its reader must refuse: table_damage FILE
  * FEATURES BYTES. Each byte inverted in turn and each truncation, or as many, evenly spread, as

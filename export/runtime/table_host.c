@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES and
  * SCHEMA_HASH are what the file must have been made for.

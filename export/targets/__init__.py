@@ -5,6 +5,9 @@ A target is a module with
 - ``SUMMARY``: one line for ``cczoo export --list``;
 - ``TAKES``: kinds of forms it can carry (``"float"``: models that exist as ONNX);
 - ``emit(source, options) -> {file name: text or bytes}``;
+- optionally ``again(bundle, source, options) -> {file name: bytes}``: its files made anew from a
+  bundle, where ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
+- optionally ``CONFINABLE = False``: its check can't be run in a sandbox;
 - optionally ``WIDEST``: so many features at most;
 - optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
 - ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see

@@ -23,6 +23,8 @@ from export.vectors import Vectors, timing_rows
 
 SUMMARY = "eBPF C that the kernel's verifier takes (--set bpf=if-else, map or both)"
 TAKES = frozenset(STRAIGHT) | WALKED
+CONFINABLE = False
+"""No sandbox is around the kernel."""
 TIMED_BYTES = 1 << 20
 FIGURES = ("verified_insns", "stack_bytes", "jited_bytes", "xlated_bytes")
 

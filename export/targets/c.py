@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from export.certificate import compared
 from export.companions import companion
 from export.harness import CannotRun, build
@@ -14,6 +15,7 @@ from export.params import Options, VerifyParams
 from export.render import render
 from export.sanitize import sanitized
 from export.source import Source
+from export.targets import emit as emit_target
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else, array or auto)"
@@ -62,8 +64,23 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
     layout = layout_of(source.kind, options)
     return {
         **({"layout": layout} if layout else {}),
-        **({} if beside is None else {"companion": beside.settings(options)}),
+        **({} if beside is None else {"companion": beside.settings(source, options)}),
     }
+
+
+def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
+    """As :func:`emit`; what the manifest says of the files must be so, since checks go by it.
+
+    Raises
+    ------
+    UserError
+        When it isn't.
+    """
+    said = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
+    made = emit_target("c", source, options)
+    if said != stated(source, options, made):
+        raise UserError("layout and companion aren't those of its options")
+    return made
 
 
 def check(

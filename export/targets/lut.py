@@ -16,6 +16,7 @@ from export.fixed import to_values
 from export.forms import FORMS, STATEFUL
 from export.forms.grid import Grid
 from export.forms.table import Table
+from export.harness import CannotRun
 from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
@@ -23,6 +24,7 @@ from export.manifest import FORM, Bundle
 from export.onnx_file import described
 from export.onnx_run import decided, predict
 from export.params import Options, VerifyParams
+from export.reemit import source_of
 from export.render import render
 from export.source import Source
 from export.tanh import stated_error
@@ -46,6 +48,30 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     table = dataclasses.replace(source, name=source.name + SUFFIX, form=grid)
     name = table.identifier
     return {f"{name}.h": _header(table, grid), f"{name}.json": dumps(grid)}
+
+
+def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
+    """A function's header from its form; a policy's from the bundle's own grid, which is data.
+
+    How well the grid stands for the policy is measured when it is checked.
+
+    Raises
+    ------
+    UserError
+        When the grid isn't one, or one of other features or labels.
+    """
+    if isinstance(source.form, Table):
+        return {name: text.encode() for name, text in emit(source, options).items()}
+    table = dataclasses.replace(source, name=source.name + SUFFIX)
+    file = f"{table.identifier}.json"
+    grid = loads(bundle.contents.get(file, b""), file)
+    if not isinstance(grid, Grid) or (grid.features, grid.labels) != (
+        source.features,
+        source.labels,
+    ):
+        raise UserError(f"{file}: not a grid over the model's features")
+    header = _header(dataclasses.replace(table, form=grid), grid)
+    return {f"{table.identifier}.h": header.encode(), file: dumps(grid).encode()}
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
@@ -77,7 +103,16 @@ def check(
         return report | stated_error(form.curve)
     answers = _stored_answers(bundle)
     found = disagreements(form.evaluate(bundle.integers).classes, answers)
-    said = bundle.manifest["targets"]["lut"]["disagreement"]
+    said = bundle.manifest["targets"]["lut"].get("disagreement", {})
+    if bundle.form is not None:
+        # Integers on both sides: on any machine it is as it was when it was stated.
+        source = source_of(bundle)
+        now = measured(source, lambda x: form.evaluate(x).classes, _policy(source))["random"]
+        if now != said.get("random"):
+            raise CannotRun(
+                f"{path.name} disagrees with its model on {now['disagreements']} of "
+                f"{now['vectors']} random observations, which isn't what the manifest says"
+            )
     return report | {"disagreement": {**said, "stored_in_bundle": found}}
 
 
@@ -89,7 +124,7 @@ def _policy(source: Source) -> Decide:
     """The policy's classes: of its integer form where it has one, else of the float model."""
     form = source.form
     stateful = (
-        described(source.onnx, source.schema_hash, source.name)["states"]
+        described(source.onnx, source.features, source.feature_settings, source.name)["states"]
         if form is None
         else form.kind in STATEFUL
     )

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from data.errors import UserError
 from export.fixed import to_values
 from export.manifest import Bundle
 from export.onnx_file import described
 from export.onnx_options import batch_of, in_int8, int8_loss, with_batch
 from export.onnx_run import decided, predict
+from export.onnx_safe import refuse_unsafe
 from export.params import Options, VerifyParams, tolerance_of
 from export.source import Source
 from export.vectors import Vectors
@@ -32,10 +34,27 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
     return {f"{source.identifier}.onnx": content}
 
 
+def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
+    """The file itself, which is data: checked to hold nothing but a graph of known operators.
+
+    Raises
+    ------
+    UserError
+        When it reaches outside of itself, or isn't the file that the manifest's hash names.
+    """
+    name = f"{source.identifier}.onnx"
+    refuse_unsafe(source.onnx, name)
+    as_trained = source.form is None and not options.int8 and options.batch is None
+    if as_trained and source.model_hash != bundle.manifest["model_hash"]:
+        raise UserError(f"{name}: not the model that the manifest describes")
+    return {name: source.onnx}
+
+
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
     """For the manifest: opset, batch, number of states, and what int8 cost."""
     ((name, content),) = files.items()
-    said = described(content, source.schema_hash, name) | {"batch": batch_of(content, name)}
+    said = described(content, source.features, source.feature_settings, name)
+    said["batch"] = batch_of(content, name)
     return said | ({"int8": int8_loss(content, source)} if options.int8 else {})
 
 
@@ -50,7 +69,7 @@ def check(
     (path,) = bundle.files("onnx")
     content = path.read_bytes()
     said = bundle.manifest["targets"]["onnx"]
-    found = described(content, bundle.manifest["schema_hash"], path.name)
+    found = described(content, bundle.features, bundle.settings, path.name)
     answers = predict(content, bundle.values, path.name)
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)

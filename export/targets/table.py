@@ -59,7 +59,7 @@ def emit(source: Source, options: Options) -> dict[str, str | bytes]:
         cc_name=name if len(name) <= CC_NAME_BYTES else f"{name[:10]}_{source.model_hash[:4]}",
     )
     return {
-        f"{name}.cct": write(form),
+        f"{name}.cct": write(form, source.schema_hash),
         **{file: (RUNTIME / file).read_text() for file in READER},
         f"{name}_kmod.c": module,
         f"{name}_kmod.h": render("kmod.h.j2", source=source, form=form),
@@ -76,7 +76,8 @@ def check(
         raise CannotRun("the bundle has no form to compare with")
     files = {path.name: path for path in bundle.files("table")}
     table = files[f"{bundle.identifier}.cct"]
-    if read(table.read_bytes(), form.features, form.labels, table.name) != form:
+    schema = bundle.manifest["schema_hash"]
+    if read(table.read_bytes(), form.features, form.labels, schema, table.name) != form:
         raise CannotRun(f"{table.name} isn't the bundle's model")
     how: dict[str, Any] = {
         "unit": _UNIT,

@@ -20,7 +20,7 @@ from models.sbd import reference as references
 from models.sbd import twosample
 from models.sbd.groups import label
 from models.sbd.parallel import Progress, silent
-from models.sbd.params import Drift
+from models.sbd.params import THRESHOLD, Drift
 from models.sbd.reference import Reference
 from models.sbd.table import Windows
 
@@ -47,6 +47,7 @@ def compare(
     settings: Drift,
     seed: int,
     progress: Progress = silent,
+    threshold: float = THRESHOLD,
 ) -> dict[str, Any]:
     """Compare new logs with a training set.
 
@@ -68,6 +69,8 @@ def compare(
         Of permutations, folds and draws.
     progress : callable
         Over groups.
+    threshold : float
+        The model's: it answers SB above it.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def compare(
         When no group has enough connections on both sides.
     """
     old_label, new_label = _labels(reference.table.frame, by), _labels(new.frame, by)
-    own = references.answers(new, probability, names)
+    own = references.answers(new, probability, names, threshold)
     held = reference.held_out
     found = []
     groups = sorted(set(new_label) - {""})

@@ -18,6 +18,7 @@ from models.sbd.accumulate import (
 )
 from models.sbd.calibration import reliability, sigmoid
 from models.sbd.intervals import by_connection
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 
 Floats = NDArray[np.float64]
@@ -51,11 +52,12 @@ def score(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    threshold: float = THRESHOLD,
 ) -> dict[str, Any]:
     """Everything ``cczoo evaluate sbd --json`` prints about labelled rows.
 
-    A window's answer is its own probability against one half; a connection's answer is the sign
-    of the log-odds accumulated up to its last window.
+    A window's answer is its own probability against the threshold; a connection's answer is the
+    sign of the log-odds accumulated up to its last window.
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ def score(
         Attribute columns to break the accuracy down by.
     confidence, resamples, seed
         Of the bootstrap over connections.
+    threshold : float
+        SB where the probability is above it: the model's own.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def score(
         See the keys below; accuracies of no windows are ``None``.
     """
     y, group = table.y, table.group
-    said = (probability > 0.5).astype(np.int64)
+    said = (probability > threshold).astype(np.int64)
     hit = said == y
     state = connection_state(probability, group, verdicts)
     last = last_of_each(group)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from models.sbd.accumulate import last_of_each
 from models.sbd.classifiers import CLASSIFIERS, Estimator, make, probability
 from models.sbd.intervals import Interval
-from models.sbd.params import Groups, Params
+from models.sbd.params import THRESHOLD, Groups, Params
 from models.sbd.table import Windows
 
 Floats = NDArray[np.float64]
@@ -182,7 +182,7 @@ def cross_fit(
 
 def hits(p: Floats, y: Ints) -> Floats:
     """Share of repeats in which a row (N,) is answered rightly, from p of shape (repeats, N)."""
-    return np.asarray(((p > 0.5) == (y == 1)).mean(axis=0), dtype=np.float64)
+    return np.asarray(((p > THRESHOLD) == (y == 1)).mean(axis=0), dtype=np.float64)
 
 
 def paired(own: Floats, pooled: Floats, group: Ints, plan: Plan) -> dict[str, Interval]:

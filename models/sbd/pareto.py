@@ -12,7 +12,7 @@ import numpy as np
 from data.errors import unknown_name
 from models.sbd.intervals import Interval, over_splits
 from models.sbd.parallel import Progress, silent
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
 from models.sbd.protocol import Recipe, predict, shuffle_splits
 from models.sbd.recipes import SHORT
 from models.sbd.table import Windows
@@ -88,7 +88,7 @@ def accuracies(
     right: dict[str, list[float]] = {recipe.name: [] for recipe in recipes}
     for (model, _), part in sorted(answers.group_by("model", "split")):
         rows = part["row"].to_numpy()
-        hits = (part["probability"].to_numpy() > 0.5) == (table.y[rows] == 1)
+        hits = (part["probability"].to_numpy() > THRESHOLD) == (table.y[rows] == 1)
         right[recipes[int(str(model))].name].append(float(hits.mean()))
     share = params.protocol.test_share
     return {name: over_splits(shares, share, params.confidence) for name, shares in right.items()}

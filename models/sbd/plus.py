@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from models.sbd import accumulate
 from models.sbd.accumulate import Verdicts
+from models.sbd.params import THRESHOLD
 from models.sbd.table import Windows
 
 
@@ -62,7 +63,7 @@ def merit(
 ) -> float:
     """Mean over families of the window accuracy; the figure that candidates are compared by."""
     family = table.column(column)[rows]
-    hit = (probability > 0.5) == (table.y[rows] == 1)
+    hit = (probability > THRESHOLD) == (table.y[rows] == 1)
     return float(np.mean([hit[family == name].mean() for name in np.unique(family)]))
 
 

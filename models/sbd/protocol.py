@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.sbd.classifiers import make, probability
+from models.sbd.holdout import unseen_rows
 from models.sbd.parallel import Progress, silent, spread
 from models.sbd.params import Protocol
 from models.sbd.table import Windows
@@ -103,30 +104,29 @@ def shuffle_splits(
 
 
 def site_rows(table: Windows, params: Protocol) -> NDArray[np.bool_]:
-    """Rows of the sites that the settings name.
-
-    A table that has neither these nor the randomised campaign is somebody's own: all of it, but
-    for the unseen cases.
+    """Rows of the sites: every data set but the unseen cases and the randomised campaign.
 
     Parameters
     ----------
     table : Windows
         N rows.
     params : Protocol
-        Names of the data sets.
+        Names of those two data sets.
 
     Returns
     -------
     ndarray of bool, shape (N,)
     """
-    dataset = table.column("dataset")
-    sites = np.isin(dataset, params.sites)
-    known = sites.any() or bool((dataset == params.varied).any())
-    return sites if known else dataset != params.unseen
+    varied = table.column("dataset") == params.varied
+    return np.asarray(~varied & ~unseen_rows(table, params), dtype=np.bool_)
 
 
 def splits(table: Windows, params: Protocol, seed: int) -> list[Split]:
     """All splits of the protocol that the table has data for.
+
+    Models that are made here are judged and thrown away: connections that
+    :mod:`models.sbd.holdout` keeps from the models that stay may be on either side of a split; the
+    unseen cases are never in training, and no other data set is left out.
 
     ``within``: 10 shuffle splits over the four sites (section 5.1). ``unseen``: trained on the
     sites, tested on Table 6 (section 5.2); ``unseen-varied``: trained on sites and randomised
@@ -136,7 +136,7 @@ def splits(table: Windows, params: Protocol, seed: int) -> list[Split]:
     """
     dataset = table.column("dataset")
     sites = site_rows(table, params)
-    unseen = dataset == params.unseen
+    unseen = unseen_rows(table, params)
     varied = dataset == params.varied
     nothing = np.zeros(len(table), dtype=np.bool_)
     found: list[Split] = []

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from models.sbd.params import Drift
+from models.sbd.params import THRESHOLD, Drift
 from models.sbd.table import Windows, attributes, windows
 
 FILE = "reference.json"
@@ -73,7 +73,9 @@ def sample(table: Windows, connections: int, seed: int) -> Windows:
     return table.take(np.isin(table.group, chosen))
 
 
-def answers(table: Windows, probability: Floats, names: Sequence[str]) -> pl.DataFrame:
+def answers(
+    table: Windows, probability: Floats, names: Sequence[str], threshold: float = THRESHOLD
+) -> pl.DataFrame:
     """How a model answers, per connection; see :class:`Reference`.
 
     Parameters
@@ -84,8 +86,10 @@ def answers(table: Windows, probability: Floats, names: Sequence[str]) -> pl.Dat
         P(SB) of each.
     names : sequence of str
         Feature columns, which aren't attributes.
+    threshold : float
+        SB where the probability is above it: the model's own.
     """
-    said = probability > 0.5
+    said = probability > threshold
     kept = attributes(table.frame, names)
     right = np.where(table.y >= 0, (said == (table.y == 1)).astype(np.float64), np.nan)
     rows = table.frame.select(kept).with_columns(

@@ -4,6 +4,9 @@
 file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability`` float32 [N] of
 ``labels[1]``), ``model.json`` (the integer form, where the model has one), ``vectors.json``
 (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+
+What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
+its seal knows of it, so that training again on another machine gives the same entry.
 """
 
 from __future__ import annotations
@@ -11,8 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,12 +25,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import models
-from data.errors import UserError, unknown_name
+from data.errors import UserError, one_line, unknown_name
+from data.place import Own, building
 from data.strict import Strict
+from features.sbd import settings_for
 from features.spec import Feature, schema_hash
+from models.sbd.params import THRESHOLD
 
 ZOO = Path(models.__file__).parent / "zoo"
-"""Where the repository keeps its models."""
+"""Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
+TRAINED = Path("models/trained")
+"""Where training leaves its models, in the directory at hand."""
+BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
+"""Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
+MAX_META_BYTES = 4 << 20
+MAX_BYTES = 256 << 20
+"""Of one file of an entry; larger ones aren't read."""
 
 
 class FeatureSpec(Strict):
@@ -59,8 +70,11 @@ class Meta(Strict):
         Names in the order of the model's columns.
     feature_specs : tuple of FeatureSpec
         Their units, scales and ranges as they were when the model was trained.
+    feature_settings : mapping
+        What they were computed with when the model was trained: every setting of their family
+        (:func:`features.sbd.settings_for`).
     schema_hash : str
-        ``features.spec.schema_hash`` of them.
+        ``features.spec.schema_hash`` of both.
     data_hash, git_commit, created_by : str
         Training table, commit and command that made the model.
     labels : tuple of str
@@ -76,7 +90,7 @@ class Meta(Strict):
     no_form : str
         Why the model has no integer form; empty where it has one.
     files : mapping
-        Name -> SHA-256 of every other file.
+        Name -> SHA-256 of every other file but :data:`BESIDE`.
     seal : str
         SHA-256 of all other fields as canonical JSON.
     """
@@ -87,12 +101,13 @@ class Meta(Strict):
     family: str
     features: tuple[str, ...]
     feature_specs: tuple[FeatureSpec, ...]
+    feature_settings: dict[str, Any] = Field(default_factory=dict)
     schema_hash: str
     data_hash: str = ""
     git_commit: str = ""
     created_by: str = ""
     labels: tuple[str, str] = ("NSB", "SB")
-    threshold: float = 0.5
+    threshold: float = Field(THRESHOLD, ge=0, le=1)
     calibration: dict[str, Any] = Field(default_factory=dict)
     accumulation: dict[str, Any] = Field(default_factory=dict)
     scaling: dict[str, Any] = Field(default_factory=dict)
@@ -114,12 +129,27 @@ class ZooModel:
         return tuple(Feature(**spec.model_dump()) for spec in self.meta.feature_specs)
 
     def read(self, name: str) -> bytes:
-        """Content of one file of the entry."""
-        return (self.directory / name).read_bytes()
+        """Content of one file of the entry; UserError where it can't be read."""
+        try:
+            return (self.directory / name).read_bytes()
+        except OSError as error:
+            raise UserError(
+                f"{self.directory / name}: {error.strerror}: restore it or train again"
+            ) from None
 
     def read_json(self, name: str) -> Any:
-        """Content of one JSON file of the entry."""
-        return json.loads(self.read(name))
+        """Content of one JSON file of the entry; UserError where it isn't one."""
+        try:
+            return json.loads(self.read(name))
+        except (ValueError, RecursionError):
+            raise UserError(
+                f"{self.directory / name}: not readable as JSON: restore it or train again"
+            ) from None
+
+    def beside(self, name: str) -> bytes | None:
+        """Content of one file of :data:`BESIDE`, None where the entry has none."""
+        path = self.directory / name
+        return path.read_bytes() if path.is_file() else None
 
     def check_schema(self, features: Sequence[Feature]) -> None:
         """Refuse features that aren't the ones the model was trained on.
@@ -129,7 +159,7 @@ class ZooModel:
         UserError
             Where order, names, units, scales or ranges differ.
         """
-        if schema_hash(features) != self.meta.schema_hash:
+        if schema_hash(features, self.meta.feature_settings) != self.meta.schema_hash:
             raise UserError(
                 f"model {self.meta.name!r}: the features' definitions have changed since it was "
                 "trained (schema hash differs): train it again"
@@ -200,6 +230,12 @@ def names(zoo: Path | None = None) -> list[str]:
     return sorted(path.parent.name for path in (zoo or ZOO).glob("*/meta.json"))
 
 
+def folders(zoo: Path | None = None) -> list[str]:
+    """Names of the zoo's directories, of entries that have lost their ``meta.json`` too."""
+    found = (path.name for path in (zoo or ZOO).glob("[!._]*/"))
+    return sorted(name for name in found if (zoo or ZOO).joinpath(name).is_dir())
+
+
 def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
     """Read a model by its name in the zoo or by its directory.
 
@@ -220,24 +256,29 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
         When there is no such model (with the nearest name), or a file is missing or altered,
         ``meta.json`` included.
     """
-    directory = (zoo or ZOO) / str(name)
+    directory = kept = (zoo or ZOO) / str(name)
     if isinstance(name, Path) or os.sep in name or not _is_entry(directory):
         directory = Path(name)
         if not _is_entry(directory):
             if isinstance(name, Path) or os.sep in str(name):
                 raise UserError(f"{directory}: no meta.json there: not a model's directory")
+            if name and kept.is_dir():
+                where = f"{kept}/meta.json"
+                raise UserError(f"{where}: missing: restore it (git checkout) or train again")
             raise unknown_name("model", str(name), names(zoo))
     meta = _meta(directory)
-    if meta.seal and meta.seal != _seal(meta):
+    if meta.seal and meta.seal != _seal(meta, directory):
         raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
-        if Path(file).name != file or not path.is_file():
-            raise UserError(f"{path}: missing: restore it (git checkout) or train again")
+        if Path(file).name != file or file == ".." or not path.is_file():
+            raise UserError(one_line(f"{path}: missing: restore it (git checkout) or train again"))
+        if path.stat().st_size > MAX_BYTES:
+            raise UserError(one_line(f"{path}: larger than any file of a model: restore it"))
         if sha256(path.read_bytes()) != expected:
             raise UserError(f"{path}: altered since the model was saved: restore it or train again")
-    model = ZooModel(directory, meta)
-    if schema_hash(model.features) != meta.schema_hash:
+    model = ZooModel(directory, _with_settings(meta, f"{directory}/meta.json"))
+    if schema_hash(model.features, model.meta.feature_settings) != model.meta.schema_hash:
         raise UserError(f"{directory}/meta.json: schema_hash isn't that of its features")
     if tuple(spec.name for spec in meta.feature_specs) != meta.features:
         raise UserError(f"{directory}/meta.json: features and feature_specs differ")
@@ -254,7 +295,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     meta : mapping
         Fields of :class:`Meta` without ``files`` and ``seal``.
     files : mapping
-        Name -> content of every other file.
+        Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 
     Returns
     -------
@@ -266,37 +307,73 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     UserError
         When ``meta`` has wrong or missing keys.
     """
-    hashes = {name: sha256(content) for name, content in sorted(files.items())}
-    checked = Meta.parse({**meta, "files": hashes}, f"{directory}/meta.json")
-    checked = checked.model_copy(update={"seal": _seal(checked)})
+    sealed = sorted(name for name in files if name not in BESIDE)
+    hashes = {name: sha256(files[name]) for name in sealed}
+    fields = {"feature_settings": {}, **meta, "files": hashes}
+    checked = Meta.parse(fields, f"{directory}/meta.json")
+    checked = checked.model_copy(update={"seal": _seal(checked, directory)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
 
 
-def replace_directory(directory: Path, files: Mapping[str, bytes]) -> None:
+def replace_directory(
+    directory: Path, files: Mapping[str, bytes], own: Own | None = None, maker: str = "cczoo"
+) -> None:
     """Write a directory of files under a temporary name and move it into place.
 
     An interrupted call leaves the earlier directory as it was.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory; an earlier one is replaced if its record lists all that it holds.
+    files : mapping
+        Name -> content.
+    own, maker
+        As for `data.place.check_own`; by default the record is an entry's ``meta.json``.
+
+    Raises
+    ------
+    UserError
+        When the directory holds something else, or can't be written.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as held:
-        fresh = Path(held) / "new"
-        fresh.mkdir()
+    with building(directory, own or own_files, maker) as fresh:
         for name, content in files.items():
             (fresh / name).write_bytes(content)
-        if directory.exists():
-            directory.rename(Path(held) / "old")
-        try:
-            fresh.rename(directory)
-        except OSError:
-            shutil.move(Path(held) / "old", directory)
-            raise
 
 
-def _seal(meta: Meta) -> str:
-    tree = meta.model_dump(mode="json", exclude={"seal"})
-    return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+def own_files(directory: Path) -> set[str]:
+    """Names of what an entry's ``meta.json`` lists; empty when there is none that is readable."""
+    try:
+        listed = json.loads((directory / "meta.json").read_bytes())["files"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return set()
+    return {"meta.json", *BESIDE, *map(str, listed)} if isinstance(listed, Mapping) else set()
+
+
+def _seal(meta: Meta, directory: Path) -> str:
+    # An entry of the time before settings were kept was sealed without the field.
+    unknown = {"feature_settings"} - meta.model_fields_set
+    try:
+        tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
+        return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
+    except (ValueError, RecursionError):
+        raise UserError(f"{directory}/meta.json: nested too deeply: restore it") from None
+
+
+def _with_settings(meta: Meta, where: str) -> Meta:
+    """All settings of its features, also of an entry that was written before they were kept.
+
+    Of such an entry they are taken to be the defaults, and its hash was of descriptions too: it
+    gets the one that it would have now.
+    """
+    settings = settings_for(meta.family, meta.feature_settings, f"{where}: feature_settings")
+    if "feature_settings" in meta.model_fields_set:
+        return meta.model_copy(update={"feature_settings": settings})
+    features = [Feature(**spec.model_dump()) for spec in meta.feature_specs]
+    known = {"feature_settings": settings, "schema_hash": schema_hash(features, settings)}
+    return meta.model_copy(update=known)
 
 
 def _is_entry(directory: Path) -> bool:
@@ -306,9 +383,18 @@ def _is_entry(directory: Path) -> bool:
 def _meta(directory: Path) -> Meta:
     path = directory / "meta.json"
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > MAX_META_BYTES:
+            raise ValueError("larger than any model's")
+        tree = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not readable as JSON: {error}") from None
+        raise UserError(one_line(f"{path}: not readable as JSON: {error}: restore it")) from None
     if not isinstance(tree, Mapping):
         raise UserError(f"{path}: an object was expected at the top")
-    return Meta.parse(tree, str(path))
+    try:
+        return Meta.parse(tree, str(path))
+    except UserError as error:
+        raise UserError(one_line(str(error))) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} isn't a number")

@@ -115,7 +115,7 @@ def windows(frame: pl.DataFrame) -> Windows:
         wrong = ~np.isin(text, ("SB", "NSB", ""))
         if wrong.any():
             raise UserError(
-                f"label {text[wrong][0]!r} of connection "
+                f"label {str(text[wrong][0])!r} of connection "
                 f"{frame['connection'][int(np.flatnonzero(wrong)[0])]!r}: write SB or NSB"
             )
         y[text == "SB"] = 1

@@ -13,7 +13,8 @@ from models.sbd.accumulate import Verdicts, last_of_each
 from models.sbd.calibration import apply_isotonic, isotonic, reliability, sigmoid
 from models.sbd.evaluation import confusion, connection_state, coverage, score
 from models.sbd.intervals import by_connection, over_splits
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
+from models.sbd.protocol import site_rows
 from models.sbd.table import Windows
 
 PLAIN = Verdicts()
@@ -30,7 +31,7 @@ def hits(
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
     """Right answers per window (M,), last row per connection (C,), right answers per connection."""
     y, group = table.y[rows], table.group[rows]
-    hit = (probability > 0.5) == (y == 1)
+    hit = (probability > THRESHOLD) == (y == 1)
     last = last_of_each(group)
     state = connection_state(probability, group, verdicts)
     return hit, last, (state[last] >= 0) == (y[last] == 1)
@@ -159,7 +160,7 @@ def rules(
     seconds = (table.frame["end_us"] - table.frame["start_us"]).cast(pl.Float64).to_numpy()
     dataset = table.column("dataset")
     # ALL is Table 5's: the four sites together, as in `within`.
-    sites = np.isin(dataset, params.protocol.sites)
+    sites = site_rows(table, params.protocol)
     sites = sites if sites.any() else np.full(len(table), True)
     rows_out = []
     for rule, raw in shares.items():
@@ -254,7 +255,7 @@ def honest_verdicts(
     p = np.concatenate(probabilities)
     y, group = table.y[row], table.group[row]
     last = last_of_each(group)
-    hit = (p > 0.5) == (y == 1)
+    hit = (p > THRESHOLD) == (y == 1)
     final = (state[last] >= 0) == (y[last] == 1)
     return {
         "chosen": chosen,
@@ -262,7 +263,7 @@ def honest_verdicts(
         "accumulated_window": by_connection((state >= 0) == (y == 1), group),
         "connection": by_connection(final, group[last]),
         "coverage": coverage(state, y, group),
-        "confusion": confusion((p > 0.5).astype(np.int64), y),
+        "confusion": confusion((p > THRESHOLD).astype(np.int64), y),
     }
 
 

@@ -1,7 +1,6 @@
 """The fixed test set: rows that no kept model has learned from, and the sample kept with a model.
 
-Table 6 of the paper (all of it is left out of training) and the connections that
-:mod:`models.sbd.holdout` chooses.
+Which rows those are :mod:`models.sbd.holdout` says.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.sbd.accumulate import Verdicts, last_of_each
+from models.sbd.digits import rounded
 from models.sbd.evaluation import connection_state
-from models.sbd.holdout import held_out
+from models.sbd.holdout import test_rows
 from models.sbd.intervals import by_connection
 from models.sbd.params import Protocol
 from models.sbd.table import Windows, attributes, windows
@@ -37,8 +37,7 @@ def fixed(table: Windows, protocol: Protocol) -> Windows:
     protocol : Protocol
         ``unseen`` and ``holdout`` say which.
     """
-    unseen = table.column("dataset") == protocol.unseen
-    return table.take((table.y >= 0) & (unseen | held_out(table, protocol.holdout)))
+    return table.take((table.y >= 0) & test_rows(table, protocol))
 
 
 def table_hash(table: Windows, names: Sequence[str]) -> str:
@@ -96,7 +95,11 @@ def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.
 def accuracy(table: Windows, classes: NDArray[np.int64]) -> dict[str, Any]:
     """Share of windows answered rightly with its 95 % interval over connections."""
     interval = by_connection(classes == table.y, table.group)
-    return {**interval, "windows": len(table), "connections": int(np.unique(table.group).size)}
+    return {
+        **rounded(interval),
+        "windows": len(table),
+        "connections": int(np.unique(table.group).size),
+    }
 
 
 def read(content: Mapping[str, Any]) -> Windows:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from data.errors import UserError
 from export.budget import FIGURES, cost
+from features.sbd import differing
 from models.sbd import testset
 from models.sbd.intervals import by_connection
 from models.sbd.params import Protocol
 from models.sbd.store import ZooModel, replace_directory
 from models.sbd.table import Windows, attributes, read, windows
+from pipelines.computed_with import check
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,13 @@ class Comparison:
         Raises
         ------
         UserError
-            When no row is left.
+            When no row is left, or a model's windows are others than the table's or the
+            champion's.
         """
+        self._one_kind_of_window()
         if self.features.is_file():
+            for model in self.models:
+                check(self.features, model)
             table = testset.fixed(windows(read(self.features)), self.protocol)
             table = table.take(table.finite(self.names))
             what = f"{self.features}: {self.protocol.unseen} and held-out connections"
@@ -118,6 +124,17 @@ class Comparison:
         if not len(table):
             raise UserError(f"{what}: no labelled row to test on: give --features FILE")
         return TestSet(table, what)
+
+    def _one_kind_of_window(self) -> None:
+        """Refuse to pair answers on windows that aren't the same."""
+        if self.champion is None:
+            return
+        mine, other = (model.meta.feature_settings for model in (self.candidate, self.champion))
+        if names := differing(mine, other):
+            raise UserError(
+                f"{self.name}: the candidate's windows are of another {', '.join(names)} than the "
+                "champion's: they can't be compared: register it under another name"
+            )
 
     def _stored(self) -> Windows:
         """Rows that the samples of all models share."""

@@ -28,8 +28,8 @@ class Settings(Strict):
         Attribute columns; all of the table when empty.
     """
 
-    margin: float = Field(0.03, ge=0)
-    min_windows: int = Field(30, ge=1)
+    margin: float = Field(0.03, ge=0, le=1)
+    min_windows: int = Field(30, ge=1, le=1_000_000_000)
     columns: tuple[str, ...] = ()
 
 

@@ -24,8 +24,8 @@ class Settings(Strict):
         A smaller test set shows nothing.
     """
 
-    margin: float = Field(0.01, ge=0)
-    min_windows: int = Field(30, ge=1)
+    margin: float = Field(0.01, ge=0, le=1)
+    min_windows: int = Field(30, ge=1, le=1_000_000_000)
 
 
 def check(comparison: Comparison, settings: Settings) -> Finding:

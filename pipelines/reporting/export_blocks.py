@@ -20,7 +20,7 @@ def drawn(inputs: Inputs) -> str:
     from export.document import loads
     from export.forms.tree import Tree
 
-    path = inputs.zoo / DRAWN / "model.json"
+    path = inputs.trained / DRAWN / "model.json"
     if not path.is_file():
         raise MissingInput(path, "cczoo train sbd --step fit")
     form = loads(path.read_text(encoding="utf-8"), str(path))
@@ -113,15 +113,15 @@ def certificates(inputs: Inputs) -> str:
 
 
 def _models(inputs: Inputs) -> list[ZooModel]:
-    listed = zoo_names(inputs.zoo) if inputs.zoo.is_dir() else []
+    listed = zoo_names(inputs.trained) if inputs.trained.is_dir() else []
     found = []
     for name in names.order(listed):
         try:
-            found.append(load(name, inputs.zoo))
+            found.append(load(name, inputs.trained))
         except UserError:
             continue  # `cczoo zoo verify` tells what is wrong with it
     if not found:
-        raise MissingInput(inputs.zoo, "cczoo train sbd --step fit")
+        raise MissingInput(inputs.trained, "cczoo train sbd --step fit")
     return found
 
 

@@ -45,9 +45,15 @@ class Inputs:
         return self.root / "data" / "interim" / "events"
 
     @property
-    def zoo(self) -> Path:
-        """Models kept."""
-        return self.root / "models" / "zoo"
+    def trained(self) -> Path:
+        """Models trained here."""
+        return self.root / "models" / "trained"
+
+    def reproduction(self) -> list[dict[str, Any]]:
+        """Whether each released model was trained here to the same; see `cczoo zoo reproduced`."""
+        path = self.root / "reports" / "reproduction.json"
+        found: list[dict[str, Any]] = _json(path, f"cczoo zoo reproduced --out {path}")["models"]
+        return found
 
     def table(self, name: str) -> Any:
         """A JSON result table of ``cczoo train sbd``.

@@ -96,7 +96,8 @@ def table(
     dense = ' class="dense"' if len(columns) > MANY else ""
     described = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table{dense}>{described}'
+        # What scrolls can be reached with the keyboard too.
+        f'<div class="scroll" tabindex="0"><table{dense}>{described}'
         f"<thead>{_groups(columns)}<tr>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from pipelines.reporting.figures import COLOURS, style, svg
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.reporting.markup import Column, Html, paragraph, table
+from pipelines.reporting.markup import Column, Html, figure, paragraph, table
 
 RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-gb")
 """The best of the 18 features and of the 44, by one protocol or another."""
@@ -35,7 +36,7 @@ def write_curve(out: Path, curve: Sequence[Mapping[str, Any]], best: int) -> Non
     (out / "curve.svg").write_text(_drawn(curve, best, standalone=True), encoding="utf-8")
 
 
-def learning_curve(inputs: Inputs) -> Html:
+def learning_curve(inputs: Inputs) -> str:
     """The curve of the network that is kept."""
     path = inputs.root / "reports" / "neural" / "curve.json"
     try:
@@ -43,7 +44,7 @@ def learning_curve(inputs: Inputs) -> Html:
         best = min(range(len(curve)), key=lambda i: float(curve[i]["validation_loss"]))
     except (OSError, ValueError, KeyError):
         raise MissingInput(path, "make repro") from None
-    return Html(_drawn(curve, best, standalone=False))
+    return figure(_drawn(curve, best, standalone=False), "Learning curve of smartsbd-neural.")
 
 
 def comparison(inputs: Inputs) -> str:
@@ -57,7 +58,7 @@ def comparison(inputs: Inputs) -> str:
         Column("neural less it"),
         Column("by connection"),
     ]
-    rows = rows_of(found)
+    rows = [[_stacked(text) for text in row] for row in rows_of(found)]
     note = paragraph(
         "Accuracy per window on connections (and in the last rows conditions) that training "
         f"didn't see, 95 % intervals over connections, paired. Made by {COMMAND}."
@@ -82,6 +83,13 @@ def rows_of(protocols: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     ]
 
 
+def _stacked(text: str) -> Html:
+    """An accuracy with its interval beneath it, so that the table stays narrow."""
+    mean, bracket, limits = text.partition(" [")
+    small = f'<small class="ci">{escape(limits.rstrip("]"))}</small>' if bracket else ""
+    return Html(escape(mean) + small)
+
+
 def _said(value: Mapping[str, float | None], *, sign: bool = False) -> str:
     """``0.957 [0.951, 0.962]``; with a sign for differences."""
     if value["mean"] is None or value["low"] is None or value["high"] is None:
@@ -94,7 +102,7 @@ def _drawn(curve: Sequence[Mapping[str, Any]], best: int, *, standalone: bool) -
     with style():
         from matplotlib import pyplot
 
-        figure, axes = pyplot.subplots(figsize=(5.2, 2.6))
+        drawn, axes = pyplot.subplots(figsize=(5.2, 2.6))
         epochs = [int(row["epoch"]) + 1 for row in curve]
         axes.plot(epochs, [row["loss"] for row in curve], color=COLOURS[0], label="training")
         checked = [row["validation_loss"] for row in curve]
@@ -103,4 +111,4 @@ def _drawn(curve: Sequence[Mapping[str, Any]], best: int, *, standalone: bool) -
         axes.set(xlabel="epoch", ylabel="cross-entropy (nats)", yscale="log")
         axes.legend()
         title = "Learning curve of smartsbd-neural"
-        return svg(figure, "neural-curve", title, standalone=standalone)
+        return svg(drawn, "neural-curve", title, standalone=standalone)

@@ -54,6 +54,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             *(f"export_blocks:{n}" for n in ("drawn", "scaling", "certificates")),
             "peers:exporters",
             "proofs:proofs",
+            "reproduction:reproduction",
         ),
     ),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from models.sbd.params import THRESHOLD
 from models.sbd.table import read, windows
 
 MODELS = ("smartsbd-dt-top1", "smartsbd-dt", "smartsbd-rf", "smartsbd-plus-lr", "threshold")
@@ -32,7 +33,7 @@ def breakdown(features: Path, predictions: Path) -> pl.DataFrame:
     known = pl.read_parquet(predictions).filter(
         pl.col("protocol").is_in(["unseen", "unseen-varied"]) & pl.col("model").is_in(MODELS)
     )
-    right = (pl.col("probability") > 0.5) == (pl.col("label") == "SB")
+    right = (pl.col("probability") > THRESHOLD) == (pl.col("label") == "SB")
     # A distance of zero between 0/1 series: neither subflow was in Recovery or Loss alone.
     quiet = pl.col("CState_ED") == 0
     joined = known.with_columns(pl.col("row").cast(pl.UInt32)).join(frame, on="row")

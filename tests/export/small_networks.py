@@ -26,7 +26,7 @@ def _model(nodes, constants, labels, outputs, states=(), batch="N"):
     graph = helper.make_graph(nodes, "network", given, made, constants)
     opset = [helper.make_opsetid("", OPSET[""])]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)
-    helper.set_model_props(model, metadata(FEATURES, labels, {s[0]: s[1] for s in states}))
+    helper.set_model_props(model, metadata(FEATURES, labels, {}, {s[0]: s[1] for s in states}))
     checker.check_model(model)
     return model.SerializeToString()
 

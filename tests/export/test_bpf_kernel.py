@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from small_models import FEATURES
-from test_export_verify import rewrite
+from test_export_verify import answered, rewrite
 from test_targets_c import source_of
 
 from export.bpf import build
@@ -146,7 +146,7 @@ def rewritten(directory, name, old, new):
     assert old in content
     (directory / name).write_bytes(content.replace(old, new, 1))
     rewrite(directory)
-    return verify(directory, INTEGERS)["targets"][0]
+    return answered(directory, "bpf", INTEGERS)
 
 
 def test_a_threshold_off_by_one_is_found_in_code_and_in_the_table(tmp_path):

@@ -42,7 +42,7 @@ DENSE = SbdParams(window_factor=10, min_window_us=1000, max_points=100, min_samp
 """Short windows: many of them in few calls, and a grid between microseconds at once."""
 
 
-def source_of(features):
+def source_of(features, params=USUAL):
     """A model that asks every feature once."""
     n = len(features)
     feature, value, right = [], [], []
@@ -56,13 +56,13 @@ def source_of(features):
     )  # fmt: skip
     return Source(
         "a model", "1", "smartsbd", "tree", features, form.labels, 0.5, form, "", b"",
-        np.zeros((4, n)), np.zeros(4),
+        np.zeros((4, n)), np.zeros(4), feature_settings=params.model_dump(),
     )  # fmt: skip
 
 
 def built(work, features=FEATURES, params=USUAL, flags=None):
     work.mkdir(parents=True, exist_ok=True)
-    files = bundle_files(source_of(features), ["c"], Options(sbd=params), "the tests")
+    files = bundle_files(source_of(features, params), ["c"], Options(), "the tests")
     for name, content in files.items():
         (work / name).write_bytes(content)
     (work / "build").mkdir()
@@ -203,8 +203,8 @@ def test_frames_fit_the_smallest_kernels_and_nothing_is_included(kernel):
 
 
 def test_verify_proves_it_and_sees_what_is_wrong(tmp_path):
-    source = source_of(FEATURES)
-    files = bundle_files(source, ["c"], Options(sbd=DENSE), "the tests")
+    source = source_of(FEATURES, DENSE)
+    files = bundle_files(source, ["c"], Options(), "the tests")
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     report = verify(tmp_path, VerifyParams(random=50))
@@ -247,4 +247,4 @@ def test_only_the_features_as_they_are_defined_now_travel():
 @pytest.mark.parametrize("params", [{"max_points": 2000}, {"min_window_us": 1 << 40}])
 def test_settings_beyond_64_bits_are_refused(params):
     with pytest.raises(UserError, match=r"features\.sbd"):
-        bundle_files(source_of(FEATURES), ["c"], Options(sbd=SbdParams(**params)), "the tests")
+        bundle_files(source_of(FEATURES, SbdParams(**params)), ["c"], Options(), "the tests")

@@ -32,8 +32,9 @@ THREE = Path(__file__).parents[2] / "data" / "raw" / "three-subflows" / "three-s
 
 def built(work, subflows, features=FEATURES, params=USUAL, flags=None):
     work.mkdir(parents=True, exist_ok=True)
-    options = Options(sbd=params, subflows=subflows)
-    for name, content in bundle_files(source_of(features), ["c"], options, "the tests").items():
+    options = Options(subflows=subflows)
+    model = source_of(features, params)
+    for name, content in bundle_files(model, ["c"], options, "the tests").items():
         (work / name).write_bytes(content)
     (work / "build").mkdir()
     made_of = (work, "a_model", work / "build", 120)

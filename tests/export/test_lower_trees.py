@@ -115,7 +115,7 @@ def test_onnx_turns_on_the_same_float32(fitted):
     exact = floats(around_thresholds(form)).astype(np.float32)
     beside = [np.nextafter(exact, np.float32(end)) for end in (-np.inf, np.inf)]
     x = np.concatenate([exact, *beside]).astype(np.float64)
-    content = convert(fitted, FEATURES, "trees", ("NSB", "SB"))
+    content = convert(fitted, FEATURES, "trees", ("NSB", "SB"), {})
     assert np.abs(predict(content, x, "trees") - probability(fitted, x)).max() < ROUNDING
 
 

@@ -216,7 +216,7 @@ def test_without_a_pass_the_hashes_are_one(zoo, tmp_path):
     [
         ("linear", "depth=3", "for forest, tree"),
         ("tree", "vectors=3", "for rbf"),
-        ("tree", "depth=0", "1 or more"),
+        ("tree", "depth=0", "greater than or equal to 1, not 0"),
         ("tree", "bits=40", "2 to 32"),
         ("forest", "nodes=2", "6 trees"),
         ("svm", "depth=3", "no integer form"),

@@ -23,11 +23,13 @@ from export.targets import emit
 from export.targets.table import check
 from export.vectors import make_vectors
 from export.verify import verify
+from features.spec import schema_hash
 
 LABELS = ("NSB", "SB")
 TREE = Tree(SPECS, LABELS, 7, Nodes((1, -1, 0, -1, -1), (5, 1, -3, 2, 9), (2, 0, 4, 0, 0)))
 LINEAR = Linear(SPECS, LABELS, 0, (1, -2, 3, 2**20), -5, 4)
-GOOD = write(TREE)
+SCHEMA = schema_hash(SPECS, {})
+GOOD = write(TREE, SCHEMA)
 SIZE_AT, FEATURES_AT, CUT_AT, PARTS_AT, ITEMS_AT, BIAS_AT = 8, 12, 16, 88, 92, 96
 PROGRAM = """
 #include <stdio.h>
@@ -80,7 +82,7 @@ def mended(content):
 
 
 def put(at, numbers, form=TREE, code="<I"):
-    content = bytearray(write(form))
+    content = bytearray(write(form, SCHEMA))
     struct.pack_into(code, content, at, numbers)
     return mended(bytes(content))
 
@@ -93,7 +95,7 @@ def node(index, value, feature, right):
 
 
 def resized(extra, form=TREE):
-    content = write(form)
+    content = write(form, SCHEMA)
     return mended(content[:-4] + extra + content[-4:])
 
 
@@ -133,9 +135,9 @@ MALFORMED = {
     "two parents": (node(0, 5, 1, 4), "preorder"),
     "a leaf too early": (node(0, 5, 0, 0), "roots"),
     "a subtree missing": (node(4, 5, 1, 6), "preorder"),
-    "too deep": (write(Tree(SPECS, LABELS, 0, chain(MAX_DEPTH + 1))), "deeper"),
+    "too deep": (write(Tree(SPECS, LABELS, 0, chain(MAX_DEPTH + 1)), SCHEMA), "deeper"),
     "an overflowing sum": (
-        write(Linear(SPECS, LABELS, 0, (2**31 - 1,) * 4, 0, 4)),
+        write(Linear(SPECS, LABELS, 0, (2**31 - 1,) * 4, 0, 4), SCHEMA),
         "could overflow",
     ),
     "an overflowing bias": (put(BIAS_AT, 2**62 + 1, LINEAR, "<q"), "could overflow"),
@@ -151,7 +153,7 @@ def test_malformed_is_refused_by_both_readers(name, c_reader):
     content, said = MALFORMED[name]
     assert said in c_reader(content)
     with pytest.raises(UserError) as caught:
-        read(content, SPECS, LABELS, "x.cct")
+        read(content, SPECS, LABELS, SCHEMA, "x.cct")
     assert str(caught.value).startswith("x.cct: ")
     assert "\n" not in str(caught.value)
 
@@ -161,8 +163,8 @@ def test_malformed_is_refused_by_both_readers(name, c_reader):
 )
 @given(trees | forests)
 def test_round_trip_and_the_c_reader_takes_it(c_reader, form):
-    content = write(form)
-    assert read(content, SPECS, LABELS, "x") == form
+    content = write(form, SCHEMA)
+    assert read(content, SPECS, LABELS, SCHEMA, "x") == form
     assert c_reader(content) == "loaded"
 
 
@@ -172,13 +174,13 @@ def test_round_trip_and_the_c_reader_takes_it(c_reader, form):
 @given(nodes, st.data())
 def test_both_readers_agree_on_what_a_tree_is(c_reader, given_nodes, data):
     form = Tree(SPECS, LABELS, 0, given_nodes)
-    content = bytearray(write(form))
+    content = bytearray(write(form, SCHEMA))
     at = data.draw(st.integers(HEAD.size // 4, len(content) // 4 - 2)) * 4
     old = struct.unpack_from("<I", content, at)[0]
     new = data.draw(st.integers(0, 2**32 - 1) | st.integers(-4, 4).map(lambda d: (old + d) % 2**32))
     struct.pack_into("<I", content, at, new)
     try:
-        read(mended(bytes(content)), SPECS, LABELS, "x")
+        read(mended(bytes(content)), SPECS, LABELS, SCHEMA, "x")
         refusal = ""
     except UserError as error:
         refusal = str(error)
@@ -189,23 +191,21 @@ def test_both_readers_agree_on_what_a_tree_is(c_reader, given_nodes, data):
 
 def test_deepest_tree_loads(c_reader):
     form = Tree(SPECS, LABELS, 0, chain(MAX_DEPTH))
-    assert c_reader(write(form)) == "loaded"
-    assert read(write(form), SPECS, LABELS, "x") == form
+    assert c_reader(write(form, SCHEMA)) == "loaded"
+    assert read(write(form, SCHEMA), SPECS, LABELS, SCHEMA, "x") == form
 
 
 def test_linear_round_trip(c_reader):
-    assert read(write(LINEAR), SPECS, LABELS, "x") == LINEAR
-    assert c_reader(write(LINEAR)) == "loaded"
+    assert read(write(LINEAR, SCHEMA), SPECS, LABELS, SCHEMA, "x") == LINEAR
+    assert c_reader(write(LINEAR, SCHEMA)) == "loaded"
 
 
 def test_other_features_and_other_content_are_named(c_reader):
     assert "made for other features" in c_reader(GOOD, "zeros")
     with pytest.raises(UserError, match="other features"):
-        read(
-            write(TREE), (*SPECS[:3], SPECS[0].__class__("g", "", 0.0, 1.0, 9, "", "")), LABELS, ""
-        )
+        read(GOOD, SPECS, LABELS, schema_hash(SPECS, {"window_factor": 25}), "")
     with pytest.raises(UserError, match="model hash"):
-        read(put(CUT_AT, 8, code="<q"), SPECS, LABELS, "x")
+        read(put(CUT_AT, 8, code="<q"), SPECS, LABELS, SCHEMA, "x")
 
 
 def test_checksum_is_castagnolis():

@@ -30,7 +30,7 @@ def network() -> torch.nn.Module:
 
 @pytest.fixture(scope="module")
 def content(network: torch.nn.Module) -> bytes:
-    return convert(network, FEATURES, "small", ("NSB", "SB"))
+    return convert(network, FEATURES, "small", ("NSB", "SB"), {})
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -57,5 +57,5 @@ def test_what_pytorch_can_not_trace_is_an_error_in_one_line():
             return rows[:, 0] if rows.sum() > 0 else rows[:, 1]
 
     with pytest.raises(UserError, match="can't write it as ONNX") as caught:
-        convert(Branching(), FEATURES, "branching", ("NSB", "SB"))
+        convert(Branching(), FEATURES, "branching", ("NSB", "SB"), {})
     assert "\n" not in str(caught.value)

@@ -70,6 +70,16 @@ def test_unknown_name_gets_the_nearest(zoo):
         store.load("forrest", zoo)
 
 
+def test_an_entry_without_meta_is_no_unknown_name(zoo, tmp_path, capsys):
+    (shutil.copytree(zoo / "tree", tmp_path / "tree") / "meta.json").unlink()
+    with pytest.raises(UserError, match=r"tree/meta\.json: missing: restore it"):
+        store.load("tree", tmp_path)
+    with pytest.raises(UserError, match="unknown model 'bush': there is none yet"):
+        store.load("bush", tmp_path)
+    assert main(["zoo", "verify", "--zoo", str(tmp_path)]) == 1
+    assert "tree/meta.json: missing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("file", ["model.json", "model.onnx", "vectors.json", "card.md"])
 def test_an_altered_file_is_refused(file, zoo, tmp_path):
     entry = shutil.copytree(zoo / "tree", tmp_path / "tree")
@@ -108,7 +118,7 @@ def test_an_interrupted_write_leaves_the_old_entry(zoo, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(store.Path, "write_bytes", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UserError, match="disk full"):
         store.save(entry, before.model_dump(exclude={"files"}), {"card.md": b"new"})
     monkeypatch.undo()
     assert store.load(entry).meta == before
@@ -163,6 +173,7 @@ def test_the_repositorys_own_entries_hold(capsys):
     assert main(["zoo", "verify"]) == 0, capsys.readouterr()
     for name in store.names():
         model = store.load(name)
-        assert schema_hash(model.features) == model.meta.schema_hash
+        settings = model.meta.feature_settings
+        assert schema_hash(model.features, settings) == model.meta.schema_hash
         if "model.json" in model.meta.files:
             assert loads(model.read("model.json"), name).features == model.features

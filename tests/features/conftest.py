@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+
+from data.schema import CONNECTIONS
+from data.store import VARIABLE_NAMES, PartWriter
 
 
 def _queue(rng: np.random.Generator, times_s: np.ndarray, depth_us: float) -> tuple[Any, Any]:
@@ -69,3 +73,25 @@ def make_connection(
 def connection() -> Any:
     """The maker of synthetic connections."""
     return make_connection
+
+
+@pytest.fixture(scope="module")
+def events_dir(connection, tmp_path_factory):
+    """Twenty connections, one of them too short, one without events, one unlabelled."""
+    folder = tmp_path_factory.mktemp("ingested")
+    (folder / "events").mkdir()
+    writer = PartWriter(folder / "events", "part-00")
+    rows = []
+    for seed in range(20):
+        row, events = connection(seed, shared=seed % 2 == 0, seconds=2.0 if seed == 3 else 12.0)
+        writer.begin(row["connection"])
+        for subflow, variables in sorted(events.items()):
+            for name in sorted(variables, key=VARIABLE_NAMES.index):
+                writer.add(subflow, VARIABLE_NAMES.index(name), *variables[name])
+        rows.append({**dict.fromkeys(CONNECTIONS.names), **row, "site": f"site{seed % 2}"})
+    writer.close()
+    rows[5]["label"] = None
+    rows.append({**rows[0], "connection": "silent"})
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "connections.parquet")
+    (folder / "ingest.json").write_text("{}")
+    return folder

@@ -4,36 +4,11 @@ import json
 
 import numpy as np
 import polars as pl
-import pytest
 
-from data.schema import CONNECTIONS
-from data.store import VARIABLE_NAMES, PartWriter
 from features.sbd import FAMILIES, features_of
 from pipelines import cli, featurize
 
 NAMES = [f.name for family in FAMILIES for f in features_of(family)]
-
-
-@pytest.fixture(scope="module")
-def events_dir(connection, tmp_path_factory):
-    """Twenty connections, one of them too short, one without events, one unlabelled."""
-    folder = tmp_path_factory.mktemp("ingested")
-    (folder / "events").mkdir()
-    writer = PartWriter(folder / "events", "part-00")
-    rows = []
-    for seed in range(20):
-        row, events = connection(seed, shared=seed % 2 == 0, seconds=2.0 if seed == 3 else 12.0)
-        writer.begin(row["connection"])
-        for subflow, variables in sorted(events.items()):
-            for name in sorted(variables, key=VARIABLE_NAMES.index):
-                writer.add(subflow, VARIABLE_NAMES.index(name), *variables[name])
-        rows.append({**dict.fromkeys(CONNECTIONS.names), **row, "site": f"site{seed % 2}"})
-    writer.close()
-    rows[5]["label"] = None
-    rows.append({**rows[0], "connection": "silent"})
-    pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "connections.parquet")
-    (folder / "ingest.json").write_text("{}")
-    return folder
 
 
 def _run(events_dir, out, *more):

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * libFuzzer target of the exported feature computation: any sequence of calls leaves its memory
  * alone, loops for a bounded time, and gives features within their ranges.

@@ -88,10 +88,10 @@ def with_features(source: str) -> Callable[[Path], tuple[list[str], dict[str, st
         model = Source(
             "watched", "1", "smartsbd", form.kind, FEATURES, labels, 0.5, form, "", b"",
             nothing, nothing[:, 0],
+            # Small windows: a DTW costs their square, and their bound is one number in the code.
+            feature_settings=SbdParams(max_points=32).model_dump(),
         )  # fmt: skip
-        # Small windows: a DTW costs their square, and their bound is one number in the code.
-        options = Options(sbd=SbdParams(max_points=32))
-        for name, content in emit("c", model, options).items():
+        for name, content in emit("c", model, Options()).items():
             (work / name).write_bytes(content)
         (work / "ranges.h").write_text(
             "".join(

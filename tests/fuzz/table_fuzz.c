@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * libFuzzer target of the table reader: whatever loads must be safe to classify with, and give
  * the same answer twice. The mutator mends length and checksum most of the time, without which

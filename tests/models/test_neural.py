@@ -99,6 +99,24 @@ def test_it_learns_what_is_shared():
     assert found.curve[-1].loss < found.curve[0].loss
 
 
+def test_two_trainings_are_the_same_to_the_bit():
+    from export.torch_file import convert
+
+    rows, labels = make_rows(96)
+    held = np.arange(96) % 6 == 0
+    made = []
+    for threads in (1, 2):
+        # What ran before in the process leaves its traces: threads, a generator that was used.
+        torch.set_num_threads(threads)
+        torch.rand(threads)
+        found = training.fit(rows, labels, held, TINY, 7)
+        content = convert(found.network, FEATURES, "tiny", ("NSB", "SB"))
+        made.append((content, found.curve, training.probability(found.network, rows).tobytes()))
+    assert made[0] == made[1]
+    other = training.fit(rows, labels, held, TINY, 8)
+    assert training.probability(other.network, rows).tobytes() != made[0][2]
+
+
 def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path):
     rows, labels = make_rows(80, seed=5)
     held = np.arange(80) >= 60

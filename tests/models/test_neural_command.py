@@ -1,5 +1,6 @@
 """`cczoo train sbd --model neural`, from a table of series to a zoo entry that verifies."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 import series
 
 from models.sbd import store
+from pipelines import params
 from pipelines.cli import main
+from pipelines.train_neural import NeuralJob, measured
 
 SETTINGS = """
 models:
@@ -17,7 +20,7 @@ models:
     workers: 0
     bootstrap: 100
     protocol: {splits: 1, holdout: 0.2}
-  neural: {width: 4, hidden: 4, dilations: [1], epochs: 2, batch: 16, splits: 1, repeats: 2}
+    neural: {width: 4, hidden: 4, dilations: [1], epochs: 2, batch: 16, splits: 1, repeats: 2}
 """
 
 
@@ -32,6 +35,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train(folder: Path, *more: str) -> int:
     common = ["--features", f"{folder}/series.parquet", "--params", f"{folder}/params.yaml"]
     return main(["train", "sbd", "--model", "neural", *common, "--out", f"{folder}/out", *more])
+
+
+def job_of(folder: Path) -> NeuralJob:
+    found = params.load(folder / "params.yaml").models
+    return NeuralJob(folder / "series.parquet", folder / "out", found.sbd, found.neural)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +117,31 @@ def test_entry_is_whole_and_verifies(entry, capsys):
     assert report["mismatches"] == 0
     assert report["evaluation"]["model.onnx"]["windows"] > 0
     assert (entry.parent / "curve.svg").read_text().startswith("<svg")
+
+
+def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
+    path = folder / "out" / "neural.json"
+    assert train(folder, "--step", "protocol") == 0
+    job = job_of(folder)
+    kept = measured(path, job)
+    assert kept["protocols"]
+    assert train(folder, "--step", "fit") == 0
+    card = store.load(entry).read("card.md").decode()
+    assert "left out of training" in card
+    assert "not measured" not in card
+    wider = job.neural.model_copy(update={"hidden": 5})
+    assert measured(path, dataclasses.replace(job, neural=wider)) is None
+    more = job.neural.model_copy(update={"splits": 9, "repeats": 9})
+    assert measured(path, dataclasses.replace(job, neural=more)) == kept
+    series.table(40, seed=1).write_parquet(tmp_path / "other.parquet")
+    assert measured(path, dataclasses.replace(job, features=tmp_path / "other.parquet")) is None
+    # Results of another table, or from before tables were noted in them, are nobody's figures.
+    path.write_text(json.dumps({**kept, "data_hash": "0" * 64}))
+    assert train(folder, "--step", "fit") == 0
+    card = store.load(entry).read("card.md").decode()
+    assert "not measured for this network" in card
+    assert store.load(entry).read_json("metrics.json")["headline"] == {}
+    path.unlink()
 
 
 def test_onnx_carries_it_and_others_say_why_not(entry, folder, capsys):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from synthetic import SITES
 
 from models.sbd import protocol
 from models.sbd.params import Protocol
@@ -31,7 +32,7 @@ def test_shuffle_splits_are_stratified_by_site_and_class(
     within = [s for s in splits if s.protocol == "within"]
     assert len(within) == PARAMS.splits
     for split in within:
-        for site in PARAMS.sites:
+        for site in SITES:
             for label in (0, 1):
                 rows = split.test[(dataset[split.test] == site) & (table.y[split.test] == label)]
                 assert len(set(table.group[rows])) == 1
@@ -61,13 +62,13 @@ def test_same_seed_same_splits(table: Windows, splits: list[protocol.Split]) -> 
 
 
 def test_a_table_of_sites_alone_gives_only_what_it_can(table: Windows) -> None:
-    sites = table.take(np.isin(table.column("dataset"), PARAMS.sites))
+    sites = table.take(np.isin(table.column("dataset"), SITES))
     assert {s.protocol for s in protocol.splits(sites, PARAMS, 0)} == {"within"}
 
 
 def test_a_table_of_data_sets_nobody_named_is_split_whole(table: Windows) -> None:
-    sites = table.take(np.isin(table.column("dataset"), PARAMS.sites))
-    unnamed = Protocol(splits=4, sites=("elsewhere",), varied="nowhere")
+    sites = table.take(np.isin(table.column("dataset"), SITES))
+    unnamed = Protocol(splits=4, varied="nowhere")
     found = protocol.splits(sites, unnamed, 0)
     assert {s.protocol for s in found} == {"within"}
     assert all(s.train.size + s.test.size == len(sites) for s in found)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from synthetic import SITES
 
 from data.errors import UserError
 from models.sbd.rules import RULES, judge_of
@@ -122,6 +123,6 @@ def test_rule_table_counts_time_and_its_all_is_the_sites(table: Windows) -> None
         rows["ALL"]["connections"]
         == np.isin(
             table.column("dataset")[np.unique(table.group, return_index=True)[1]],
-            Params().protocol.sites,
+            SITES,
         ).sum()
     )

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Lines of events in, lines of samples out, late RTTs on stderr. */
 #include <linux/types.h>
 #include <inttypes.h>

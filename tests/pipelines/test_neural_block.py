@@ -25,8 +25,8 @@ def test_comparison_shows_signed_differences_of_known_rivals_alone(tmp_path):
     against = {"smartsbd-plus-lr": rival, "threshold": rival}
     path.write_text(json.dumps({"protocols": [{**row, "against": against}]}))
     page = str(neural.comparison(Inputs(tmp_path)))
-    assert "-0.020 [-0.030, -0.010]" in page
-    assert "+0.000 [-0.010, +0.010]" in page
+    assert '-0.020<small class="ci">-0.030, -0.010</small>' in page
+    assert '+0.000<small class="ci">-0.010, +0.010</small>' in page
     assert "threshold" not in page
 
 

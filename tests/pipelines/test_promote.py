@@ -78,6 +78,28 @@ def test_a_better_model_becomes_champion_and_goes_back(entries, local, send, pro
     assert [{**json.loads(line), "intact": True} for line in lines] == events
 
 
+def test_a_long_history_is_read_to_its_end(entries, local, send, monkeypatch):
+    send(small=entries.make("good"))
+    monkeypatch.setattr(tracking, "PAGE", 2)
+    champion = ""
+    for _ in range(5):
+        move(champion, "1")
+        champion = "1"
+    events = promotions.history("small")
+    assert [event["intact"] for event in events] == [True] * 5
+    assert [event["from"] for event in events] == ["", "1", "1", "1", "1"]
+
+
+def test_a_log_says_that_there_are_no_moves_yet(entries, local, send, capsys):
+    send(small=entries.make("good"))
+    assert main(["promote", "small", "--log"]) == 0
+    assert "small: no moves yet" in capsys.readouterr().out
+    assert main(["promote", "small", "--log", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert main(["promote", "smal", "--log"]) == 2
+    assert "did you mean 'small'" in capsys.readouterr().err
+
+
 def test_a_worse_model_is_refused_with_reasons(entries, local, send, promote):
     send(small=entries.make("good"))
     assert promote()[0] == 0

@@ -62,7 +62,14 @@ def test_a_page_without_any_input_says_what_is_missing_and_how_to_make_it(tmp_pa
         assert block(html, anchor).count("Not shown") >= 1
     assert "cczoo train sbd --step search" in block(html, "search")
     assert block(html, "sites").count("table5.json") == 1
-    for name in ("table5.json", "lofo.json", "sbd.parquet", "model.json", "certificate.json"):
+    for name in (
+        "table5.json",
+        "lofo.json",
+        "sbd.parquet",
+        "model.json",
+        "certificate.json",
+        "reproduction.json",
+    ):
         assert sum(f"{name} is missing" in line for line in missing) == 1
         assert name in html
     assert html.count("not measured") == len(headline.aims(Inputs(tmp_path)))

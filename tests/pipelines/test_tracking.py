@@ -1,7 +1,10 @@
 """A run in a real MLflow store: what it must have recorded; stores that can't be used."""
 
+import os
 import socket
+import sqlite3
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import mlflow
@@ -76,21 +79,89 @@ def test_a_silent_server_is_given_up_soon(monkeypatch):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["train", "sbd", "--features", "none.parquet"],
-        ["promote", "smartsbd-dt"],
-        ["rollback", "smartsbd-dt"],
-        ["export", "registry:smartsbd-dt", "-t", "c", "--out", "none"],
-    ],
-)
+COMMANDS = [
+    ["train", "sbd", "--features", "none.parquet"],
+    ["promote", "smartsbd-dt"],
+    ["rollback", "smartsbd-dt"],
+    ["export", "registry:smartsbd-dt", "-t", "c", "--out", "none"],
+]
+"""That need the registry."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_commands_say_at_once_that_the_server_is_away(command, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
     assert main(command) == 2
     assert f"127.0.0.1:{port}: MLflow server out of reach" in capsys.readouterr().err
+
+
+def junk(path):
+    path.write_bytes(b"no database at all, but long enough to look like one")
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def foreign(path):
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE experiments (name TEXT)")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (junk, "file is not a database: this is no registry"),
+        (cut, "malformed: the registry's database is damaged: restore a copy"),
+        (folder, "not a file: correct MLFLOW_TRACKING_URI"),
+        (fifo, "not a file: correct MLFLOW_TRACKING_URI"),
+        (foreign, "no such column: experiment_id: this is no registry"),
+    ],
+)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_database_that_is_none_is_told_in_one_line(command, damage, said, local, capsys):
+    path = local / "mlruns" / "mlflow.db"
+    damage(path)
+    tracking._REACHED.clear()
+    assert main(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{path}: " in line
+    assert said in line
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_locked_database_is_told_in_one_line(command, local, monkeypatch, capsys):
+    path = local / "mlruns" / "mlflow.db"
+    monkeypatch.setattr(tracking, "REACH_S", 0.2)
+    tracking._REACHED.clear()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert main(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{path}: database is locked: another program holds the registry's database" in line
+
+
+def test_mlflow_s_own_database_errors_are_one_line(local):
+    """A file may be damaged, or locked, after the check."""
+    path = local / "mlruns" / "mlflow.db"
+    tracking.client().search_registered_models()
+    cut(path)
+    with pytest.raises(UserError) as caught, tracking.reported():
+        tracking.client().search_registered_models()
+    assert str(caught.value).startswith(f"{path}: database disk image is malformed: the registry")
 
 
 def test_a_mark_tells_the_living_from_the_gone():

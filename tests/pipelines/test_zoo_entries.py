@@ -1,22 +1,32 @@
 """Functions as entries, what comes into the zoo, certificates and costs, generated tables."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from models.sbd import store
-from pipelines import prove, zoo_costs, zoo_docs
+from pipelines import prove, zoo_docs
 from pipelines.cli import main
 
 
 @pytest.fixture(scope="module")
 def zoo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     zoo = tmp_path_factory.mktemp("zoo")
-    assert main(["zoo", "add", "nuwa-tanh", str(store.ZOO / "smartsbd-dt"), "--zoo", str(zoo)]) == 0
-    assert main(["zoo", "certify", "--zoo", str(zoo)]) == 0
+    made = ["nuwa-tanh", str(store.ZOO / "smartsbd-dt")]
+    assert release(zoo, *made) == 0
     return zoo
+
+
+SETTINGS = "promotion: {gates: {test-set: {}, certificate: {targets: [json]}}}"
+
+
+def release(zoo: Path, *more: str) -> int:
+    settings = zoo.with_name("release.yaml")
+    settings.write_text(SETTINGS)
+    # Without a table the stored samples are the test set.
+    given = ["--params", str(settings), "--features", f"{zoo}/none"]
+    return main(["zoo", "release", *more, "--zoo", str(zoo), *given])
 
 
 def test_function_is_listed_and_shown(zoo, capsys):
@@ -46,6 +56,7 @@ def test_an_altered_table_is_found_even_if_it_was_sealed_again(zoo, tmp_path, ca
     entries = form["curve"]["entries"]
     entries[1000:1020] = [entries[1020]] * 20
     files["model.json"] = json.dumps(form).encode()
+    files["certificate.json"] = model.beside("certificate.json")
     meta = model.meta.model_dump(exclude={"files", "seal"})
     store.save(tmp_path / "nuwa-tanh", meta, files)
     assert main(["zoo", "verify", "nuwa-tanh", "--zoo", str(tmp_path), "--json"]) == 1
@@ -57,37 +68,29 @@ def test_an_altered_table_is_found_even_if_it_was_sealed_again(zoo, tmp_path, ca
 @pytest.mark.parametrize("name", ["nuwa-tanh", "smartsbd-dt"])
 def test_certificate_and_costs_are_of_the_entry(zoo, name):
     model = store.load(name, zoo)
-    certificate = model.read_json("certificate.json")
+    certificate = json.loads(model.beside("certificate.json"))
     assert certificate["ok"]
     assert certificate["name"] == name
     proved = {t["target"]: t for t in certificate["targets"]}
-    costs = {row["target"]: row for row in model.read_json("costs.json")["rows"]}
+    costs = {row["target"]: row for row in json.loads(model.beside("costs.json"))["rows"]}
     assert {"c", "json"} <= proved.keys() <= costs.keys()
     assert costs["c"]["ns_per_decision"] == proved["c"]["ns_per_decision"] > 0
-    card = model.read("card.md").decode()
-    assert card.count(zoo_costs.HEADING) == 1
+    told = model.beside("costs.md").decode()
     for target, row in costs.items():
-        assert f"| {target} | {row['vectors']} |" in card
+        assert f"| {target} | {row['vectors']} |" in told
+    assert not set(store.BESIDE) & set(model.meta.files)
     if name == "smartsbd-dt":
         assert costs["onnx"]["ns_per_decision"] > costs["c"]["ns_per_decision"]
 
 
-def test_certifying_again_keeps_all_else(zoo, tmp_path):
-    entry = shutil.copytree(zoo / "nuwa-tanh", tmp_path / "nuwa-tanh")
-    before = store.load(entry)
-    zoo_costs.certify(entry, bench=tmp_path / "none.json")
-    after = store.load(entry)
-    changed = {n for n, digest in after.meta.files.items() if before.meta.files[n] != digest}
-    assert changed <= {"card.md", "certificate.json", "costs.json"}
-    assert {row["measured"] for row in after.read_json("costs.json")["rows"]} == {"here"}
-
-
-def test_what_does_not_verify_is_not_added(zoo, tmp_path, capsys):
-    entry = shutil.copytree(zoo / "smartsbd-dt", tmp_path / "smartsbd-dt")
-    (entry / "more.txt").write_text("?")
-    assert main(["zoo", "add", str(entry), "--zoo", str(tmp_path / "other")]) == 2
-    assert "more.txt" in capsys.readouterr().err
-    assert not (tmp_path / "other" / "smartsbd-dt").exists()
+def test_the_old_commands_name_the_new_one(zoo, tmp_path, capsys):
+    for command in (["add", "nuwa-tanh"], ["add", "nuwa-tanh", "--zoo", str(store.ZOO)]):
+        assert main(["zoo", *command]) == 2
+        assert "cczoo zoo release NAME" in capsys.readouterr().err
+    assert main(["zoo", "certify"]) == 2
+    assert "cczoo zoo release NAME" in capsys.readouterr().err
+    assert main(["zoo", "add", str(zoo / "nuwa-tanh"), "--zoo", str(tmp_path)]) == 0
+    assert store.load("nuwa-tanh", tmp_path).beside("costs.json")
 
 
 def test_a_name_is_proved_once(monkeypatch, capsys):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* agent --netns INUM --port PORT --decisions MAP_ID [--wifi 0|1|-1] --out FILE [--samples FILE]:
  * shared-bottleneck detection beside a running sender. Events of probe.bpf.c become the model's features and class;
  * both go into the map "decisions" of the model's congestion control, whose own answer is read

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What the agent's files share. */
 #ifndef AGENT_H
 #define AGENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* From the probe's events to verdicts, and to what the kernel answers to them. */
 #include "agent.h"
 

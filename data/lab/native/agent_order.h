@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The probe's events of one connection as samples in order of time. The probe sees an ACK before
  * it is processed, so an ACK's RTT comes with the subflow's next one: a sample waits for it, and
  * what came after waits with it. The rules are those of data/lab/compact.py and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Reads klink's CONFIG. Every message names the line and what was tried. */
 #include "klink.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* klink CONFIG --log FILE --stats FILE [--fifo PRIO] [--queue-sample-ms N]
  *
  * What CONFIG's values mean:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* klink: an emulator of shared links between network namespaces; what its files share. */
 #ifndef KLINK_H
 #define KLINK_H

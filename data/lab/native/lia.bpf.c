@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* bpf_lia: the Linked Increases Algorithm (RFC 6356) for MPTCP's subflows. The subflows of one
  * connection find one another through the connection's token; on plain TCP, and while no other
  * subflow has a round-trip time, this is Reno. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The Linked Increases Algorithm (RFC 6356) for MPTCP's subflows, shared by the congestion
  * controls that use it. The subflows of one connection find one another through the connection's
  * token. Include vmlinux.h and libbpf's headers first; struct lia lies in icsk_ca_priv. */

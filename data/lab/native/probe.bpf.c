@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What a TCP sender knows at each segment it receives, at each change of its congestion state and
  * at each retransmission; for MPTCP also which connection and subflow it is. */
 #include "vmlinux.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* probe --netns INUM --port PORT [--sender] --out FILE: the events of probe.bpf.c as CSV. */
 #include <errno.h>
 #include <getopt.h>

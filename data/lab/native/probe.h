@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* One event, as the BPF side hands it to the writer. */
 #ifndef PROBE_H
 #define PROBE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* How fast a stage serves: constant, mahimahi trace, or steps. */
 #include "klink.h"
 

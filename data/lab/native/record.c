@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What klink keeps while it runs and writes when it ends. Nothing touches a file before that:
  * a blocked write would delay packets. */
 #include "klink.h"

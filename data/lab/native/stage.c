@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* One stage: random loss, drop-tail queue at a rate, delay with jitter. */
 #include "klink.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Opens the TUN devices in their namespaces. */
 #include "klink.h"
 

@@ -18,9 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.sbd.holdout import unseen_rows
 from models.sbd.neural.params import VARIANTS, Neural
 from models.sbd.parallel import Progress, silent, spread
-from models.sbd.params import Params
+from models.sbd.params import THRESHOLD, Params
 from models.sbd.protocol import Split
 from models.sbd.table import Windows
 
@@ -70,12 +71,12 @@ def selection_splits(table: Windows, params: Params, settings: Neural) -> list[S
     share of its connections out. The unseen data set (Table 6) is in none of the splits.
     """
     column = params.protocol.family_column
-    dataset, family = table.column("dataset"), table.column(column)
-    varied = dataset == params.protocol.varied
-    own = varied | np.isin(dataset, params.protocol.sites)
+    family = table.column(column)
+    varied = table.column("dataset") == params.protocol.varied
+    own = ~unseen_rows(table, params.protocol)
     names = np.unique(family[varied])
     if names.size < settings.validation_folds:
-        index = np.flatnonzero(dataset != params.protocol.unseen)
+        index = np.flatnonzero(own)
         drawn = validation_rows(table.group[index], settings.validation, params.seed)
         return [Split("choice", "connections", index[~drawn], index[drawn])]
     found = []
@@ -103,7 +104,9 @@ def chosen(table: Windows, answers: pl.DataFrame) -> dict[str, Any]:
     dict
         ``chosen`` and ``variants``: per variant ``merit`` and accuracy per split.
     """
-    right = (answers["probability"].to_numpy() > 0.5) == (table.y[answers["row"].to_numpy()] == 1)
+    right = (answers["probability"].to_numpy() > THRESHOLD) == (
+        table.y[answers["row"].to_numpy()] == 1
+    )
     per = (
         answers.with_columns(pl.Series("right", right))
         .group_by("variant", "split", maintain_order=True)

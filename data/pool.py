@@ -1,0 +1,113 @@
+"""Shards read side by side in processes that tell how far they are and end with their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+from data.errors import UserError
+from data.source import Shard, ShardResult, ingest_shard
+
+LOOK_S = 0.25
+"""How often the processes' progress is looked at."""
+Show = Callable[[int], None]
+"""Is told how many bytes of the files on disk have been read in all."""
+
+_read: Any = None
+"""A process's view of the number of bytes that all have read."""
+
+
+def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]:
+    """Read all shards.
+
+    Parameters
+    ----------
+    shards : list of Shard
+        Each is one process's work at a time.
+    jobs : int
+        Processes; with 1, or one shard, this one does the work.
+    show : callable
+        Progress.
+
+    Returns
+    -------
+    list of ShardResult
+        In the order of the shards.
+
+    Raises
+    ------
+    UserError
+        When a log can't be read, or the system killed a process.
+    OSError
+        When a result can't be written.
+    """
+    jobs = min(jobs, len(shards))
+    if jobs > 1:
+        return _side_by_side(shards, jobs, show)
+    total = 0
+
+    def count(more: int) -> None:
+        nonlocal total
+        total += more
+        show(total)
+
+    return [ingest_shard(shard, count) for shard in shards]
+
+
+def _side_by_side(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]:
+    # Spawned rather than forked: the parent's threads (Arrow) don't survive a fork.
+    context = get_context("spawn")
+    read = context.Value("q", 0)
+    ours, theirs = context.Pipe(duplex=False)
+    # An interrupt of the terminal goes to all processes; only the parent shall answer it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with ProcessPoolExecutor(jobs, context, _begin, (read, ours)) as pool:
+        try:
+            futures = [pool.submit(_work, shard) for shard in shards]
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, LOOK_S, FIRST_COMPLETED)
+                show(read.value)
+                for future in done:
+                    future.result()
+        except BrokenProcessPool:
+            raise UserError(
+                "a process that read logs was killed, for want of memory perhaps: try --jobs 1"
+            ) from None
+        except BaseException:
+            # Whoever still works has nobody to work for.
+            theirs.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    return [future.result() for future in futures]
+
+
+def _begin(read: Any, end: Connection) -> None:
+    global _read
+    _read = read
+    threading.Thread(target=_end_with, args=(end,), daemon=True).start()
+
+
+def _end_with(parent: Connection) -> None:
+    """End this process when the parent has closed its end of the pipe, or is gone."""
+    try:
+        parent.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _work(shard: Shard) -> ShardResult:
+    def count(more: int) -> None:
+        with _read.get_lock():
+            _read.value += more
+
+    return ingest_shard(shard, count)

@@ -1,0 +1,138 @@
+"""Keep the code that each stage of ``dvc.yaml`` depends on equal to the code that it runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from data.errors import UserError
+from pipelines.output import write_text
+from pipelines.stage_imports import PACKAGES, Project, Symbol
+
+EXAMPLE = "example: python -m pipelines.stages --write"
+COMMAND: tuple[Symbol, ...] = (("pipelines.cli", ""),)
+ENTRIES: dict[str, tuple[Symbol, ...]] = {
+    "ingest": (("pipelines.ingest", "run"),),
+    "features": (("pipelines.featurize", "run"),),
+    "search": (("pipelines.train", ""), ("pipelines.train_steps", "step_search")),
+    "protocol": (("pipelines.train", ""), ("pipelines.train_steps", "step_protocol")),
+    "series": (("pipelines.featurize", "run"),),
+    "neural": (("pipelines.train", ""), ("pipelines.train_neural", "run")),
+    "fit": (("pipelines.train", ""), ("pipelines.train_steps", "step_fit")),
+    "groups": (("pipelines.train", ""), ("pipelines.groups", "run")),
+    "bundle": (("pipelines.export", "run"),),
+    "verify": (("pipelines.verify", "run"),),
+    "report": (("pipelines.report", "run"),),
+    "register": (("pipelines.register", "run"),),
+}
+"""Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
+NEVER: tuple[Symbol, ...] = (("pipelines.gates", "gate"),)
+"""``params.yaml`` is checked whole by each stage; what a gate does with its part runs at promotion
+only."""
+MADE = (
+    "data/raw",
+    "data/interim",
+    "data/processed",
+    "data/reference",
+    "models/trained",
+    "models/zoo",
+)
+"""Folders within the packages that hold no code."""
+
+
+def code_of(stage: str, project: Project) -> list[str]:
+    """Files and whole folders of this project's code that a stage runs, sorted.
+
+    Parameters
+    ----------
+    stage : str
+        A key of :data:`ENTRIES`.
+    project : Project
+
+    Returns
+    -------
+    list of str
+        As ``deps`` of the stage; a folder stands for its files where the stage runs all of them.
+
+    Raises
+    ------
+    UserError
+        When nobody has said where the stage begins.
+    """
+    if stage not in ENTRIES:
+        raise UserError(
+            f"dvc.yaml: stage {stage!r}: say in pipelines/stages.py which functions it calls"
+        )
+    files = project.closure((*COMMAND, *ENTRIES[stage]), NEVER)
+    return folded(files, project.files)
+
+
+def folded(files: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Replace the files of each folder that is used as a whole by the folder."""
+    used = set(files)
+    missing = {path for path in set(known) - used if not path.endswith("__init__.py")}
+    broken = {str(parent) for path in missing for parent in PurePosixPath(path).parents}
+    found = set()
+    for path in used:
+        whole = [
+            str(parent)
+            for parent in PurePosixPath(path).parents
+            if str(parent) not in broken and str(parent) not in (".", *PACKAGES)
+        ]
+        found.add(whole[-1] if whole else path)
+    return sorted(found)
+
+
+def is_code(dependency: str) -> bool:
+    """Whether a dependency is this project's code, not data."""
+    made = any(dependency == folder or dependency.startswith(f"{folder}/") for folder in MADE)
+    return dependency.partition("/")[0] in PACKAGES and not made
+
+
+def rewritten(tree: dict[str, Any], project: Project) -> dict[str, list[str]]:
+    """Stage -> all its dependencies, data first as they stand, then the computed code."""
+    return {
+        name: [d for d in stage.get("deps", []) if not is_code(d)] + code_of(name, project)
+        for name, stage in tree["stages"].items()
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the dependencies, or say which stages' differ; 1 where some do."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.compat import StringIO
+
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE)
+    parser.add_argument("--write", action="store_true", help="write dvc.yaml (default: only check)")
+    args = parser.parse_args(arguments)
+    root = Path(__file__).resolve().parent.parent
+    path = root / "dvc.yaml"
+    yaml = YAML()
+    yaml.width, yaml.preserve_quotes = 120, True
+    tree = yaml.load(path.read_text(encoding="utf-8"))
+    wanted = rewritten(tree, Project(root))
+    wrong = [n for n, deps in wanted.items() if deps != list(tree["stages"][n].get("deps", []))]
+    for name in wrong:
+        now, then = set(tree["stages"][name].get("deps", [])), set(wanted[name])
+        print(
+            f"{name}: missing {sorted(then - now)}, not run {sorted(now - then)}", file=sys.stderr
+        )
+        tree["stages"][name]["deps"] = wanted[name]
+    if wrong and args.write:
+        text = StringIO()
+        yaml.indent(mapping=2, sequence=4, offset=2)
+        yaml.dump(tree, text)
+        write_text(path, text.getvalue())
+        return 0
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main())
+    except UserError as mistake:
+        print(f"stages: {mistake}", file=sys.stderr)
+        raise SystemExit(2) from None
