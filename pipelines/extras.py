@@ -16,6 +16,7 @@ EXTRAS: dict[str, str] = {
     "onnxscript": "train",
     "pettingzoo": "rl",
     "ray": "train",
+    "ruamel": "repro",
     "safetensors": "train",
     "skl2onnx": "train",
     "sklearn": "train",

@@ -63,7 +63,8 @@ def check(command: str, args: argparse.Namespace) -> None:
             _known("target", target, TARGETS)
     if command == "predict":
         _known("prediction", args.what, ("sbd",))
-    if command in {"evaluate", "predict", "export", "zoo"} and given.get("model"):
+    kept = command == "zoo" and action in {"show", "verify", "prove", "certify"}
+    if (kept or command in {"evaluate", "predict", "export"}) and given.get("model"):
         functions = FUNCTIONS if command == "export" or action == "prove" else ()
         _model(str(args.model), given.get("zoo") or _ZOO, functions)
 

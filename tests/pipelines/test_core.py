@@ -123,7 +123,11 @@ def test_every_library_has_its_extra():
     }
     every = {extra for extra in told if extra != "all"}
     assert set(re.findall(r"[a-z]+", told["all"][0].partition("[")[2])) == every
-    distribution = {"sklearn": "scikit-learn", "xgboost": "xgboost-cpu"}
+    distribution = {
+        "ruamel": "ruamel-yaml",
+        "sklearn": "scikit-learn",
+        "xgboost": "xgboost-cpu",
+    }
     for module, extra in EXTRAS.items():
         assert distribution.get(module, module) in names[extra]
     listed = {distribution.get(module, module) for module in EXTRAS}
