@@ -313,3 +313,21 @@ def test_a_datasheet_of_nothing_is_refused(
 
 def test_the_readmes_picture_is_the_one_that_is_drawn() -> None:
     assert (ROOT / overview.PICTURE).read_text(encoding="utf-8") == overview.draw()
+
+
+def test_the_page_says_which_models_were_reproduced(tmp_path: Path) -> None:
+    from dataclasses import asdict
+
+    from pipelines.reporting.reproduction import reproduction
+    from pipelines.zoo_reproduced import Verdict
+
+    rows = [
+        Verdict("smartsbd-dt", "identical", "identical", version="2"),
+        Verdict("smartsbd-svm", "differs", "differs: 3 of 9 verdicts", version="2", answers=9),
+    ]
+    (tmp_path / "reports").mkdir()
+    path = tmp_path / "reports" / "reproduction.json"
+    path.write_text(json.dumps({"models": [asdict(row) for row in rows]}))
+    page = reproduction(Inputs(tmp_path))
+    assert "differs: 3 of 9 verdicts" in page
+    assert "Of 2 released models 1 came out identical and 0 equal" in page
