@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from data.errors import unknown_name
 from features.params import SbdParams
-from features.resample import Float
 from features.spec import Feature
-from features.windows import Window
+
+if TYPE_CHECKING:
+    from features.resample import Float
+    from features.windows import Window
 
 FAMILIES: dict[str, str] = {
     "smartsbd": "features.smartsbd",
