@@ -171,25 +171,27 @@ def test_a_threshold_off_by_one_is_found_in_code_and_in_the_table(tmp_path):
 
 def test_what_the_verifier_or_the_loader_refuses_is_an_error_with_their_reason(tmp_path):
     form = Tree(SPECS, BOTTLENECK, 1 << 15, tree(3))
-    for asked, name, old, new, said in (
-        ("map", "a_model.nodes.bin", b"cczoo", b"", "the loader refuses"),
+    for number, (asked, name, old, new, said) in enumerate(
         (
-            "map",
-            "a_model_map.bpf.h",
-            b"_NODES - 1",
-            b"_NODES * 4 - 1",
-            "outside of the allowed memory",
-        ),
-        ("if-else", "a_model.bpf.h", b"return", b"retrun", "refuses the code"),
-        (
-            "if-else",
-            "a_model_cc.bpf.c",
-            b"decision->decided_ns",
-            b"decision[1].decided_ns",
-            "outside of the allowed memory",
-        ),
+            ("map", "a_model.nodes.bin", b"cczoo", b"", "the loader refuses"),
+            (
+                "map",
+                "a_model_map.bpf.h",
+                b"_NODES - 1",
+                b"_NODES * 4 - 1",
+                "outside of the allowed memory",
+            ),
+            ("if-else", "a_model.bpf.h", b"return", b"retrun", "refuses the code"),
+            (
+                "if-else",
+                "a_model_cc.bpf.c",
+                b"decision->decided_ns",
+                b"decision[1].decided_ns",
+                "outside of the allowed memory",
+            ),
+        )
     ):
-        directory = exported(form, tmp_path / "bundle", asked)
+        directory = exported(form, tmp_path / f"bundle-{number}", asked)
         report = rewritten(directory, name, old, new)
         assert said in report["error"], report
 

@@ -140,8 +140,10 @@ def test_for_two_subflows_nothing_is_new():
     assert b"SUBFLOWS" not in text
     assert b"sbd_partition" not in text
     assert b"struct sbd_flow flow[2];" in text
-    assert "subflows" not in stated(Options())
-    assert stated(Options(subflows=3)) == stated(Options()) | {"subflows": 3}
+    source = source_of(FEATURES)
+    two = stated(source, Options())
+    assert "subflows" not in two
+    assert stated(source, Options(subflows=3)) == two | {"subflows": 3}
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_command_line(zoo, tmp_path, capsys):
         (["export", "{zoo}/svm", "-t", "c", "--out", "x"], "try lut, onnx"),
         (["export", "{zoo}/tree", "-t", "c"], "--out is missing"),
         (["export", "{zoo}/tree", "--out", "x"], "--target is missing"),
-        (["export", "{zoo}/tree", "-t", "c", "--out", "{zoo}"], "isn't a bundle"),
+        (["export", "{zoo}/tree", "-t", "c", "--out", "{zoo}"], "which cczoo export didn't write"),
         (["export", "{zoo}/tree", "-t", "c", "--out", "x", "--layout", "heap"], "layout"),
         (["export", "{zoo}", "-t", "c", "--out", "x"], "not a model's directory"),
         (["verify", "{zoo}"], "made by cczoo export"),

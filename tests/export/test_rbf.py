@@ -235,7 +235,7 @@ def test_a_file_answers_as_the_machine_without_what_is_going_away(kernel, table,
         estimator = make_pipeline(StandardScaler(), machine).fit(x, y)
         # skl2onnx's own converter warns here: it reads what scikit-learn 1.11 has no longer.
         with warnings.catch_warnings(action="error", category=FutureWarning):
-            file = convert(estimator, features, "machine", ("NSB", "SB"))
+            file = convert(estimator, features, "machine", ("NSB", "SB"), {})
         session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
         (found,) = session.run(None, {"features": x.astype(np.float32)})
         if hasattr(estimator, "predict_proba"):
@@ -253,7 +253,7 @@ from sklearn.svm import SVC
 from export.onnx_file import convert
 from features.sbd import features_of
 x = np.arange(40.0).reshape(20, 2)
-file = convert(SVC().fit(x, x[:, 0] > 20), features_of("smartsbd")[:2], "m", ("NSB", "SB"))
+file = convert(SVC().fit(x, x[:, 0] > 20), features_of("smartsbd")[:2], "m", ("NSB", "SB"), {})
 print(hashlib.sha256(file).hexdigest())
 """
     # Sets of names are in another order under each of these seeds.

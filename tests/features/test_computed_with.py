@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -180,7 +181,7 @@ def test_an_entry_from_before_settings_were_kept_is_of_the_defaults(entry, table
     old = shutil.copytree(entry, tmp_path / "old")
     del meta["feature_settings"], meta["seal"]
     meta["schema_hash"] = "0" * 64  # of words too, at the time
-    meta["seal"] = store._seal(store.Meta.parse(meta, ""))
+    meta["seal"] = store._seal(store.Meta.parse(meta, ""), Path("old"))
     (old / "meta.json").write_text(json.dumps(meta))
     model = store.load(old)
     assert model.meta.feature_settings == SbdParams().model_dump()

@@ -110,7 +110,7 @@ def test_two_trainings_are_the_same_to_the_bit():
         torch.set_num_threads(threads)
         torch.rand(threads)
         found = training.fit(rows, labels, held, TINY, 7)
-        content = convert(found.network, FEATURES, "tiny", ("NSB", "SB"))
+        content = convert(found.network, FEATURES, "tiny", ("NSB", "SB"), {})
         made.append((content, found.curve, training.probability(found.network, rows).tobytes()))
     assert made[0] == made[1]
     other = training.fit(rows, labels, held, TINY, 8)

@@ -39,7 +39,7 @@ def train(folder: Path, *more: str) -> int:
 
 def job_of(folder: Path) -> NeuralJob:
     found = params.load(folder / "params.yaml").models
-    return NeuralJob(folder / "series.parquet", folder / "out", found.sbd, found.neural)
+    return NeuralJob(folder / "series.parquet", folder / "out", found.sbd, found.sbd.neural)
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def test_mistakes_are_one_clear_line(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("links: [1\n", "line 1, column 8"),
+        ("links: [1\n", "not YAML"),
         ("links: 3\n", "links: a mapping of names"),
         ("links: {'a{0..x}': {}}\n", "links.a{0..x}: give a range such as a{0..2}"),
         ("links: {a: {}}\nvariants: [1]\n", "variants: a mapping of names"),

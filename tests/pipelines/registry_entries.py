@@ -25,7 +25,8 @@ class Entries:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.features = folder / "features.parquet"
-        synthetic.features(5, per_site=30, per_family=20, per_case=6).write_parquet(self.features)
+        table = synthetic.features(5, per_site=30, per_family=20, per_case=6)
+        table.write_parquet(self.features, metadata={"cczoo.settings": "{}"})
         self.table = windows(synthetic.features(5, per_site=30, per_family=20, per_case=6))
 
     def make(self, kind: str, depth: int = 4, name: str = "small") -> Path:

@@ -177,7 +177,7 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
     (tmp_path / "reports" / "sbd" / "table5.json").write_text("[]")
     page = site_blocks.overview(Inputs(tmp_path))
     assert f"{all_sites['both']['mean']:.3f}" in page
-    assert f"{gain['mean']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})" in page
+    assert f">{gain['low']:+.3f} to {gain['high']:+.3f}<" in page
     assert "SmartSBD, FLAML" in page
 
 

@@ -162,7 +162,7 @@ def test_a_trace_without_an_end_is_refused(refused, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--set", "links.cell.loss=["], "VALUE is not YAML"),
+        (["--set", "links.cell.loss=["], "not YAML"),
         (["--set", "duration_s.x.y=1"], "unknown key 'x'"),
         (["--set", "links.cell.rate_mbps=.inf"], "links.cell.rate_mbps: "),
         (["--seeds", "1000000000"], "--seeds: give a whole number from 1 to"),
