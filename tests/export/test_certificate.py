@@ -67,7 +67,7 @@ def test_one_altered_byte_in_any_file_fails(bundle):
     for path in paths:
         content = path.read_bytes()
         # In the manifest a digit of a hash: elsewhere it would be no JSON any more.
-        digit = content.find(b'"model_hash":"') + 20
+        digit = content.find(b'"model_hash": "') + 20
         at = digit if path.name == "manifest.json" else len(content) // 3
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
         report = verify(bundle, QUICK)

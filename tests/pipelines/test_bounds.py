@@ -27,6 +27,9 @@ CONTENT = {
     "models.sbd.store.FeatureSpec": "of a sealed entry; a feature may have any range",
     "pipelines.records.Content": "measured",
     "data.netsim.paper.Claim": "what a paper reports, of any sign",
+    "export.manifest_schema.Manifest": "of a bundle, held against what is emitted again",
+    "export.manifest_schema.Spec": "of a bundle; a feature may have any range",
+    "export.manifest_schema.Vector": "of a bundle, held against its model's answers",
 }
 """Models of files that a command has written, or of what a paper says: nobody sets them."""
 CHECKED = {
