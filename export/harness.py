@@ -75,7 +75,11 @@ class Program:
 
     def ns_per_decision(self, x: Ints, timeout_s: float) -> float:
         """Nanoseconds per call of ``classify``, walking through int64 [n, d] observations."""
-        return float(self._driver(x, len(x), timeout_s).stderr)
+        said = self._driver(x, len(x), timeout_s).stderr
+        time = float(said)
+        if not 0 <= time < float("inf"):
+            raise CannotRun(f"the compiled model took {time} ns per decision")
+        return time
 
     def _driver(
         self, x: Ints, timed_rows: int, timeout_s: float

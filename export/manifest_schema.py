@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from data.strict import Strict
 from export.fixed import INT32_MAX, INT32_MIN
 from export.ir import MAX_FEATURES
+from export.params import WORST_FLOAT_ERROR, WORST_INT8_ERROR
 from export.source import identifier
 
 FORMAT = "cczoo-bundle"
@@ -75,7 +76,7 @@ class Int8(Document):
 
     model_config = ConfigDict(extra="allow")
 
-    tolerance: float = Field(ge=0, allow_inf_nan=False)
+    tolerance: float = Field(ge=0, le=1.5 * WORST_INT8_ERROR, allow_inf_nan=False)
 
 
 class Target(Document):
@@ -95,7 +96,7 @@ class Scaling(Document):
 
     model_config = ConfigDict(extra="allow")
 
-    float_error: float = Field(0.0, ge=0, le=1)
+    float_error: float = Field(0.0, ge=0, le=WORST_FLOAT_ERROR)
 
 
 class Manifest(Document):
@@ -136,6 +137,8 @@ class Manifest(Document):
             answers.add(len(row.probability) if isinstance(row.probability, list) else 0)
         if len(answers) > 1 or not answers <= {0, len(self.labels)}:
             raise ValueError("vectors: one probability each, or one score per label")
+        if "onnx" in self.targets and not self.vectors:
+            raise ValueError("vectors: the onnx target needs one or more")
         claimed = {name for target in self.targets.values() for name in target.files}
         for name in sorted(claimed - self.files.keys()):
             raise ValueError(f"targets: {name} isn't in files")

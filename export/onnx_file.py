@@ -9,6 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from features.spec import Feature, schema_hash
+from models.onnx_safe import parsed
 
 OPSET = {"": 17, "ai.onnx.ml": 3}
 """Pinned: the newest that ONNX Runtime on long-term distributions runs."""
@@ -153,23 +154,6 @@ def _drop_unused(graph: Any) -> None:
     del graph.node[:], graph.initializer[:]
     graph.node.extend(reversed(kept))
     graph.initializer.extend(constants)
-
-
-def parsed(content: bytes, where: str) -> Any:
-    """The file as onnx's ModelProto.
-
-    Raises
-    ------
-    UserError
-        When it isn't an ONNX file.
-    """
-    import onnx
-
-    try:
-        return onnx.load_from_string(content)
-    except Exception as error:
-        # Protobuf's own error types differ between its implementations.
-        raise UserError(f"{where}: not an ONNX file: {error}") from None
 
 
 def properties(model: Any) -> dict[str, str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
+from models.onnx_safe import open_session
 
 ANSWERS = ("probability", "scores")
 """Outputs that a file of ours may have: [N] of the last label, or [N, labels] of a policy."""
@@ -38,7 +39,9 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
         When ONNX Runtime refuses the file or its inputs and outputs aren't ours.
     """
     try:
-        return _run(content, values.astype(np.float32))
+        return _run(content, values.astype(np.float32), where)
+    except UserError:
+        raise
     except Exception as error:
         # ONNX Runtime raises many unrelated types, some of them straight from C++.
         reason = str(error).splitlines()[0][:200]
@@ -51,13 +54,8 @@ def decided(answers: NDArray[np.float64], threshold: float) -> NDArray[np.int64]
     return np.asarray(above, dtype=np.int64)
 
 
-def _run(content: bytes, values: NDArray[np.float32]) -> NDArray[np.float64]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+def _run(content: bytes, values: NDArray[np.float32], where: str) -> NDArray[np.float64]:
+    session = open_session(content, where)
     outputs = [output.name for output in session.get_outputs()]
     answer = next((name for name in ANSWERS if name in outputs), None)
     if answer is None:

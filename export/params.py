@@ -13,6 +13,22 @@ from features.params import SbdParams
 Rows = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
+WORST_FLOAT_ERROR = 0.01
+"""Of a probability: a float model that errs by more isn't released, and none is certified."""
+WORST_INT8_ERROR = 0.5
+"""Of a probability or score: what 8-bit weights may cost at most."""
+DIFFERING = 0.02
+"""Share of observations on which a float model may decide otherwise than the integer form beside
+it, for inputs between two integers and float32 sums; the released models do so on none of 2000."""
+DIFFERING_INT8 = 0.1
+"""The same with 8-bit weights."""
+
+
+def differing_at_most(rows: int, int8: bool = False) -> int:
+    """So many of ``rows`` decisions of a float model may differ from the form's; one always may."""
+    return max(1, int(rows * (DIFFERING_INT8 if int8 else DIFFERING)))
+
+
 class Options(Strict):
     """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
 

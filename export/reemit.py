@@ -71,13 +71,19 @@ def source_of(bundle: Bundle) -> Source:
         threshold=bundle.threshold,
         form=bundle.form,
         no_form="",
-        onnx=bundle.contents.get(f"{bundle.identifier}.onnx", b""),
+        onnx=_float_model(bundle),
         values=bundle.values,
         probability=bundle.probability,
         scaling=scaling,
         passes=tuple(said["passes"]),
         source_model_hash=said["source_model_hash"],
     )
+
+
+def _float_model(bundle: Bundle) -> bytes:
+    """The float model as it was trained, where the bundle has it; see the onnx target."""
+    names = (f"{bundle.identifier}_trained.onnx", f"{bundle.identifier}.onnx")
+    return next((bundle.contents[name] for name in names if name in bundle.contents), b"")
 
 
 def read_emitted(directory: Path) -> Bundle:

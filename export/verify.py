@@ -16,7 +16,8 @@ from export.certificate import certificate_problem, target_hash, write_certifica
 from export.fixed import to_integers
 from export.harness import RUNTIME, CannotRun, Missing
 from export.manifest import MANIFEST, Bundle, maker, read_bundle
-from export.params import VerifyParams
+from export.onnx_run import decided
+from export.params import VerifyParams, differing_at_most
 from export.plain_files import Broken, read_plain
 from export.reemit import differing, refusal
 from export.targets import target
@@ -66,12 +67,27 @@ def verify(
     if run_foreign and (missing := sandbox.why_not()):
         raise UserError(f"--run-foreign: {missing}")
     try:
-        bundle = read_bundle(directory, signers)
-        foreign = differing(bundle)
-        problems = _stored_answers(bundle)
+        return _judged(directory, params, budget, signers, run_foreign)
     except Broken as error:
         # A certificate that still said ok would outlive what it was given for.
         return _refused(directory, [str(error)])
+    except UserError:
+        raise
+    except Exception as error:
+        # What a stranger wrote can be wrong in ways that nobody has thought of.
+        return _refused(directory, [one_line(f"can't be verified: {_told(error)}")])
+
+
+def _judged(
+    directory: Path,
+    params: VerifyParams,
+    budget: Budget | None,
+    signers: Path | None,
+    run_foreign: bool,
+) -> dict[str, Any]:
+    bundle = read_bundle(directory, signers)
+    foreign = differing(bundle)
+    problems = _stored_answers(bundle)
     if foreign and not run_foreign:
         # Nothing of such a bundle is run, not even what is as it is emitted here.
         return _refused(directory, [refusal(bundle, f) for fs in foreign.values() for f in fs])
@@ -145,11 +161,13 @@ def _check(
             return report | {"missing": str(error)}
         except (CannotRun, UserError) as error:
             return report | {"error": one_line(str(error))}
-        except (ValueError, LookupError, ArithmeticError) as error:
-            if not foreign:
-                raise
+        except Exception as error:
             # What a stranger's program answers need not even be answers.
-            return report | {"error": one_line(f"its answers can't be read: {error}")}
+            return report | {"error": one_line(f"its answers can't be read: {_told(error)}")}
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__} {error}"
 
 
 def _stored_answers(bundle: Bundle) -> list[str]:
@@ -157,10 +175,22 @@ def _stored_answers(bundle: Bundle) -> list[str]:
     problems = []
     if (to_integers(bundle.values, bundle.features) != bundle.integers).any():
         problems.append("stored vectors: the integers aren't the scaled values")
+    rows = bundle.manifest["vectors"]
+    classes = np.array([row["class"] for row in rows], dtype=np.int64)
+    unlike_float = 0
+    if rows:
+        unlike_float = int((decided(bundle.probability, bundle.threshold) != classes).sum())
+    if bundle.form is None and unlike_float:
+        problems.append(f"stored vectors: {unlike_float} classes aren't those of the probability")
     if bundle.form is not None:
+        if bundle.form.outputs == 1 and bundle.probability.ndim != 1:
+            return [*problems, "stored vectors: one probability each was expected"]
+        int8 = bool(bundle.manifest["options"].get("int8"))
+        if "onnx" in bundle.manifest["targets"] and unlike_float > differing_at_most(
+            len(rows), int8
+        ):
+            problems.append(f"stored vectors: {unlike_float} probabilities decide otherwise")
         answers = bundle.form.evaluate(bundle.integers)
-        rows = bundle.manifest["vectors"]
-        classes = np.array([row["class"] for row in rows], dtype=np.int64)
         try:
             scores = np.array([row["score"] for row in rows], dtype=np.int64)
             unlike = scores.reshape(answers.scores.shape) != answers.scores

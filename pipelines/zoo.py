@@ -28,8 +28,6 @@ EXAMPLE = """examples:
   cczoo zoo reproduced                       # are the models trained here those released?
   cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
   cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo"""
-WORST_FLOAT_ERROR = 0.01
-"""A conversion to ONNX that errs by more is no conversion."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -262,6 +260,7 @@ def write_entry(
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
     from export.onnx_run import predict
+    from export.params import WORST_FLOAT_ERROR
     from features.grid import on_grid
     from features.sbd import settings_for
     from features.spec import schema_hash

@@ -10,14 +10,16 @@ import numpy as np
 
 from data.errors import UserError
 from export.fixed import to_values
+from export.harness import CannotRun
 from export.manifest import Bundle
+from export.onnx_child import predict_apart
 from export.onnx_file import described
 from export.onnx_options import batch_of, in_int8, int8_loss, with_batch
-from export.onnx_run import decided, predict
-from export.onnx_safe import refuse_unsafe
-from export.params import Options, VerifyParams, tolerance_of
+from export.onnx_run import decided
+from export.params import Options, VerifyParams, differing_at_most, tolerance_of
 from export.source import Source
 from export.vectors import Vectors
+from models.onnx_safe import refuse_unsafe
 
 SUMMARY = "ONNX, float32 or int8 (--set int8=true): features [N, d] -> probability [N] or scores"
 TAKES = frozenset({"float"})
@@ -25,13 +27,20 @@ ROWS_ALONE = 8
 
 
 def emit(source: Source, options: Options) -> dict[str, bytes]:
-    """``<identifier>.onnx``, as training converted it but for the options."""
+    """``<identifier>.onnx``, as training converted it but for the options.
+
+    A model without a form is what its ONNX file is: where options alter that, the file as trained
+    comes along as ``<identifier>_trained.onnx``, and verification makes the other from it anew.
+    """
     content = source.onnx
     if options.int8:
         content = in_int8(content, source.name, source.kind)
     if options.batch is not None:
         content = with_batch(content, options.batch, f"{source.identifier}.onnx")
-    return {f"{source.identifier}.onnx": content}
+    files = {f"{source.identifier}.onnx": content}
+    if source.form is None and not _as_trained(options):
+        files[f"{source.identifier}_trained.onnx"] = source.onnx
+    return files
 
 
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
@@ -44,15 +53,25 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     """
     name = f"{source.identifier}.onnx"
     refuse_unsafe(source.onnx, name)
-    as_trained = source.form is None and not options.int8 and options.batch is None
-    if as_trained and source.model_hash != bundle.manifest["model_hash"]:
+    if source.form is not None:
+        return {name: source.onnx}
+    if source.model_hash != bundle.manifest["model_hash"]:
         raise UserError(f"{name}: not the model that the manifest describes")
-    return {name: source.onnx}
+    made = emit(source, options)
+    for file, content in made.items():
+        if bundle.contents.get(file) != content:
+            raise UserError(f"{file}: isn't what its options make of the model")
+    return made
+
+
+def _as_trained(options: Options) -> bool:
+    return not options.int8 and options.batch is None
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
     """For the manifest: opset, batch, number of states, and what int8 cost."""
-    ((name, content),) = files.items()
+    name = f"{source.identifier}.onnx"
+    content = files[name]
     said = described(content, source.features, source.feature_settings, name)
     said["batch"] = batch_of(content, name)
     return said | ({"int8": int8_loss(content, source)} if options.int8 else {})
@@ -63,14 +82,25 @@ def check(
 ) -> dict[str, Any]:
     """Answers on the stored vectors against the trained model's, within a tolerance.
 
-    How often the float model and the integer form disagree over random observations in range is
-    reported too; it is the price of integers, no mistake.
+    How often the float model and the integer form disagree, over the stored observations and random
+    ones in range, is reported too: a few times is the price of integers, more is another model
+    (:func:`export.params.differing_at_most`).
     """
-    (path,) = bundle.files("onnx")
+    path = bundle.directory / f"{bundle.identifier}.onnx"
     content = path.read_bytes()
     said = bundle.manifest["targets"]["onnx"]
+    if ("int8" in said) != bool(bundle.manifest["options"].get("int8")):
+        raise CannotRun(f"{path.name}: the manifest's options and its int8 differ")
     found = described(content, bundle.features, bundle.settings, path.name)
-    answers = predict(content, bundle.values, path.name)
+    x = np.zeros((0, len(bundle.features)), dtype=np.int64)
+    if bundle.form is not None and vectors is not None:
+        start = vectors.counts["stored"]
+        x = vectors.x[: start + params.random]
+    alone = [] if "int8" in said or found["states"] else list(bundle.values[:ROWS_ALONE, None])
+    batches = [bundle.values, *alone, *([to_values(x, bundle.features)] if len(x) else [])]
+    answers, *others = predict_apart(content, batches, path.name, work, params.timeout_s)
+    if answers.shape != bundle.probability.shape:
+        raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
     if "int8" in said:
@@ -88,15 +118,16 @@ def check(
         report["int8"] = said["int8"]
     elif not found["states"]:
         # Quantised activations share one scale per batch, a float model's rows nothing.
-        alone = [predict(content, row[None], path.name)[0] for row in bundle.values[:ROWS_ALONE]]
-        unlike = np.abs(np.array(alone) - answers[:ROWS_ALONE]) > tolerance
+        unlike = ~(np.abs(np.concatenate(others[: len(alone)]) - answers[:ROWS_ALONE]) <= tolerance)
         report["mismatches"] += int(unlike.reshape(len(alone), -1).any(axis=1).sum())
-    if bundle.form is not None and vectors is not None:
-        start = vectors.counts["stored"]
-        x = vectors.x[start : start + params.random]
-        floats = decided(
-            predict(content, to_values(x, bundle.features), path.name), bundle.threshold
-        )
-        differing = floats != bundle.form.evaluate(x).classes
-        report["integer_form"] = {"vectors": len(x), "disagreements": int(differing.sum())}
+    if bundle.form is not None and len(x):
+        floats = decided(others[-1], bundle.threshold)
+        differing = int((floats != bundle.form.evaluate(x).classes).sum())
+        report["integer_form"] = {"vectors": len(x), "disagreements": differing}
+        if differing > differing_at_most(len(x), "int8" in said):
+            report["mismatches"] += differing
+            report["error"] = (
+                f"{path.name}: decides otherwise than model.json on {differing} of {len(x)} "
+                "observations: it is another model"
+            )
     return report

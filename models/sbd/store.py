@@ -30,6 +30,7 @@ from data.place import Own, building
 from data.strict import Strict
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
+from models.onnx_safe import open_session
 from models.sbd.params import THRESHOLD
 
 ZOO = Path(models.__file__).parent / "zoo"
@@ -167,14 +168,15 @@ class ZooModel:
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(
-            self.read("model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        where = str(self.directory / "model.onnx")
+        try:
+            return open_session(self.read("model.onnx"), where)
+        except UserError:
+            raise
+        except Exception as error:
+            # ONNX Runtime raises many unrelated types, some of them straight from C++.
+            reason = one_line(str(error))
+            raise UserError(f"{where}: ONNX Runtime refuses it: {reason}") from None
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Probability of ``labels[1]``, by ``model.onnx``.
