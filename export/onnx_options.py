@@ -12,9 +12,9 @@ import numpy as np
 from data.errors import UserError
 from export.fixed import limits, to_values
 from export.loss import RANDOM, disagreements
-from export.onnx_file import parsed
 from export.onnx_run import decided, predict
 from export.source import Source
+from models.onnx_safe import parsed
 
 DYNAMIC = "dynamic"
 SYMBOL = "N"

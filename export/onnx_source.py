@@ -12,10 +12,11 @@ from data.errors import UserError
 from export.fixed import limits, to_values
 from export.lower.network import lower_network
 from export.lower.prepare import NotLowerable
-from export.onnx_file import parsed, properties
+from export.onnx_file import properties
 from export.onnx_run import predict
 from export.source import Source
 from features.spec import Feature
+from models.onnx_safe import parsed
 
 STORED = 256
 

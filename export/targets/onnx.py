@@ -129,5 +129,6 @@ def check(
             report["error"] = (
                 f"{path.name}: decides otherwise than model.json on {differing} of {len(x)} "
                 "observations: it is another model"
+                + (": export it without passes" if bundle.manifest["passes"] else "")
             )
     return report

@@ -10,12 +10,13 @@ from test_export_verify import rewrite
 
 from data.errors import UserError
 from export.manifest import bundle_files
-from export.onnx_file import OPSET, parsed, properties
+from export.onnx_file import OPSET, properties
 from export.onnx_options import batch_of, with_batch
 from export.onnx_run import predict
 from export.onnx_source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.verify import verify
+from models.onnx_safe import parsed
 from models.sbd.store import load, replace_directory
 from pipelines.cli import main
 from pipelines.zoo import source_of
