@@ -25,6 +25,7 @@ from export.plain_files import Broken
 from export.reemit import differing, source_of
 from export.targets.lut import _header
 from export.verify import verify
+from features.spec import Feature, schema_hash
 from pipelines.cli import main
 from pipelines.live_kernel import open_bundle
 
@@ -238,6 +239,30 @@ def test_without_targets_nothing_is_proved(bundle, capsys):
             path.unlink()
     rewrite(bundle, empty)
     refused(bundle, capsys, "no targets: nothing was proved")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"threshold": 1e308}, "threshold"),
+        ({"threshold": -3.0}, "threshold"),
+        ({"threshold": 7.5}, "threshold"),
+        ({"feature_settings": {"window_factor": -5, "nonsense": "x"}}, "feature_settings"),
+        ({"feature_settings": {}}, "feature_settings"),
+    ],
+)
+def test_thresholds_and_settings_are_such_as_can_be_meant(change, said, tmp_path, capsys):
+    out = tmp_path / "bundle"
+    assert main(["export", "smartsbd-dt", "-t", "json", "--out", str(out)]) == 0
+
+    def altered(manifest):
+        manifest.update(change)
+        features = [Feature(**column["spec"]) for column in manifest["features"]]
+        settings = manifest["feature_settings"]
+        manifest["schema_hash"] = schema_hash(features, settings)
+
+    rewrite(out, altered)
+    refused(out, capsys, said)
 
 
 def test_foreign_code_needs_a_sandbox(bundle, monkeypatch, capsys):
