@@ -89,8 +89,8 @@ def check_own(directory: Path, own: Own, maker: str) -> None:
     if foreign:
         more = f" and {len(foreign) - SHOWN} more" if len(foreign) > SHOWN else ""
         raise UserError(
-            f"{directory}: holds {', '.join(foreign[:SHOWN])}{more}, which {maker} didn't write: "
-            "choose another --out"
+            f"{directory}: holds {', '.join(foreign[:SHOWN])}{more}, which {maker} didn't write, "
+            "or not as it is now: choose another --out"
         )
 
 

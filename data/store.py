@@ -30,10 +30,10 @@ VARIABLE_NAMES = list(VARIABLES)
 RECORD = "ingest.json"
 EVENTS_FOLDER = "events/"
 """Is there without any events too."""
-_WITHOUT_LIST = re.compile(
+_WRITTEN = re.compile(
     r"(ingest\.json|connections\.parquet|quarantine\.parquet|events/part-\d{5}(-\d{2,})?\.parquet)"
 )
-"""What records name that hold no list of files: older ones, and the simulator's."""
+"""What ingestion and the simulator write; older records and the simulator's list no files."""
 
 
 def read_report(directory: Path) -> dict[str, Any]:
@@ -71,9 +71,11 @@ def own_files(directory: Path) -> set[str]:
         return set()
     listed = record.get("files")
     if isinstance(listed, list):
-        return {RECORD, EVENTS_FOLDER, *(name for name in listed if isinstance(name, str))}
-    names = (path.relative_to(directory).as_posix() for path in directory.rglob("*"))
-    return {EVENTS_FOLDER, *(name for name in names if _WITHOUT_LIST.fullmatch(name))}
+        # A record can be forged: no other names than these were ever written.
+        names = {name for name in listed if isinstance(name, str) and _WRITTEN.fullmatch(name)}
+        return {RECORD, EVENTS_FOLDER, *names}
+    there = (path.relative_to(directory).as_posix() for path in directory.rglob("*"))
+    return {EVENTS_FOLDER, *(name for name in there if _WRITTEN.fullmatch(name))}
 
 
 def read_connections(directory: Path | str) -> pl.DataFrame:

@@ -26,7 +26,9 @@ from export.plain_files import Broken, entries, read_plain
 from export.signature import MAX_BYTES, SIGNATURE, signer_of
 from export.source import Source
 from export.targets import emit, stated
+from features.sbd import settings_for
 from features.spec import Feature, schema_hash
+from models.sbd.store import unaltered
 
 MANIFEST = "manifest.json"
 FORM = "model.json"
@@ -112,6 +114,8 @@ def bundle_files(
     UserError
         For unknown targets and targets that can't carry the model.
     """
+    if wrong := _settings_problem(source.family, source.feature_settings):
+        raise UserError(f"{source.name}: {wrong}: correct the model's settings or its family")
     files: dict[str, bytes] = {}
     listed: dict[str, Any] = {}
     if source.form is not None:
@@ -157,23 +161,25 @@ def bundle_files(
 
 
 def own_files(directory: Path) -> set[str]:
-    """Names of what a bundle's manifest lists, and of what cczoo puts beside it.
+    """Names of what a bundle's manifest lists and is as exported, and of what cczoo puts beside it.
 
     Returns
     -------
     set of str
-        Empty when there is no readable manifest.
+        Empty when there is no readable manifest whose own hash is right. A listed file that was
+        altered since is somebody's work.
     """
+    path = directory / MANIFEST
     try:
-        manifest = json.loads((directory / MANIFEST).read_bytes())
-        listed = [
-            *manifest["files"],
-            *(f for t in manifest["targets"].values() for f in t["files"]),
-        ]
-        ours = manifest["format"] == FORMAT
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        sealed = parse_json(read_plain(path, MAX_MANIFEST_BYTES), str(path))
+        claimed = sealed.pop("manifest_hash")
+        if sealed["format"] != FORMAT or claimed != _sha256(canonical(sealed).encode()):
+            return set()
+        return {MANIFEST, CERTIFICATE, SIGNATURE, *unaltered(directory, sealed["files"])}
+    except (OSError, UserError, Broken, ValueError, RecursionError):
         return set()
-    return {MANIFEST, CERTIFICATE, SIGNATURE, *map(str, listed)} if ours else set()
+    except (LookupError, TypeError, AttributeError):
+        return set()
 
 
 def read_manifest(content: bytes, where: str) -> dict[str, Any]:
@@ -290,6 +296,8 @@ def _opened(
             raise Broken(f"{FORM}: not the model that the manifest describes")
         if dumps(form).encode() != contents[FORM]:
             raise Broken(f"{FORM}: isn't in canonical form: export it again")
+    if wrong := _settings_problem(manifest["family"], manifest["feature_settings"]):
+        raise Broken(f"{MANIFEST}: {wrong}")
     if schema_hash(features, manifest["feature_settings"]) != manifest["schema_hash"]:
         raise Broken(f"{MANIFEST}: schema_hash isn't that of its features and settings")
     rows = manifest["vectors"]
@@ -304,6 +312,20 @@ def _opened(
         np.array([row["probability"] for row in rows], dtype=np.float64),
         contents,
         signer,
+    )
+
+
+def _settings_problem(family: str, settings: Mapping[str, Any]) -> str:
+    """What is wrong with the settings of a family's features; empty where nothing is."""
+    try:
+        meant = settings_for(family, settings, "feature_settings")
+    except UserError as error:
+        return one_line(str(error))
+    # As text: true is no 1, and 25.0 no 25.
+    if canonical(meant) == canonical(dict(settings)):
+        return ""
+    return (
+        f"feature_settings: aren't all settings of the family {one_line(family, 80)}, or others too"
     )
 
 

@@ -11,6 +11,7 @@ from export.fixed import INT32_MAX, INT32_MIN
 from export.ir import MAX_FEATURES
 from export.params import WORST_FLOAT_ERROR, WORST_INT8_ERROR
 from export.source import identifier
+from models.sbd.store import NAME
 
 FORMAT = "cczoo-bundle"
 VERSION = 2
@@ -24,7 +25,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-
 """A plain name: no folder, nothing hidden, nothing above."""
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 """Safe as (part of) a name in C and in Python."""
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9 ._+-]{0,99}$")]
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 """Of a model: it stands in comments, strings and file names of generated code."""
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -111,7 +112,7 @@ class Manifest(Document):
     family: Text
     kind: Text
     labels: list[Label] = Field(min_length=1, max_length=256)
-    threshold: Number
+    threshold: float = Field(ge=0, le=1, allow_inf_nan=False)
     cut: Wide | None
     features: list[Column] = Field(min_length=1, max_length=MAX_FEATURES)
     feature_settings: dict[str, Any] = Field(default_factory=dict)

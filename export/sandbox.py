@@ -1,7 +1,8 @@
 """Runs code of others with as few rights as the machine can take away (bubblewrap).
 
 No network, nothing of the machine but its programs and libraries, read-only; the user is nobody,
-no privilege can be gained, and time, memory, files and processes are bounded.
+no privilege can be gained and no namespace made, and time, memory, files and processes are
+bounded.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ NOBODY = 65534
 LIMITS = {
     "as": 4 << 30,
     "fsize": 64 << 20,
-    "nproc": 64,
+    "nproc": 16,
     "nofile": 256,
     "core": 0,
 }
-"""``prlimit``'s names; memory is per process. CPU time is as long as a command may take."""
+"""``prlimit``'s names; memory is per process: all together take up to ``nproc`` times ``as``.
+
+CPU time is as long as a command may take.
+"""
 SCRATCH_BYTES = 64 << 20
-TOOLS = ("bwrap", "setpriv", "prlimit", "env")
+TOOLS = ("bwrap", "setpriv", "prlimit", "unshare", "env")
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Beside /usr; links into it on most distributions, folders on others."""
 
@@ -93,10 +97,39 @@ class Box:
     def wrapped(self, command: Sequence[str], timeout_s: float) -> list[str]:
         """The command line that runs ``command`` confined."""
         own = Path(command[0]).is_relative_to(self.work) or command[0] == sys.executable
+        bwrap = ["bwrap", "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid"]
+        bwrap += ["--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--new-session"]
+        bwrap += ["--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL"]
+        bwrap += [*self._mounts(own), "--proc", "/proc", "--dev", "/dev"]
+        limits = LIMITS | {"cpu": max(1, int(timeout_s) + 1)}
+        bound = ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
+        program = os.path.realpath(command[0]) if command[0] == sys.executable else command[0]
+        inside = ["env", "-C", str(self.work), program, *command[1:]]
+        confined = [*bwrap, "--", "setpriv", "--no-new-privs", *bound, *inside]
+        return [*self._as_nobody(), *confined] if os.geteuid() == 0 else confined
+
+    def _as_nobody(self) -> list[str]:
+        """How root becomes nobody, who is counted and bounded where root isn't.
+
+        Root mounts the folders first, at places that nobody may enter; the box proper is then
+        built of these, as any user builds it.
+        """
+        # Who becomes another user forgets with whom to die. So process 1 of a namespace, a shell,
+        # stays root and dies with this process, and all others with it.
+        alone = ["setpriv", "--pdeathsig=KILL", "unshare", "--pid", "--fork", "--kill-child"]
+        alone += ["--mount-proc", "sh", "-c", '"$@"; exit $?', "sh"]
+        bwrap = ["bwrap", *self._mounts(own=False), "--bind", "/proc", "/proc"]
+        bwrap += ["--dev-bind", "/dev", "/dev", "--cap-drop", "ALL"]
+        for needed in ("SETUID", "SETGID", "SETPCAP"):
+            bwrap += ["--cap-add", f"CAP_{needed}"]
+        drop = ["setpriv", "--no-new-privs", f"--reuid={NOBODY}", f"--regid={NOBODY}"]
+        drop += ["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+        return [*alone, *bwrap, "--", *drop]
+
+    def _mounts(self, own: bool) -> list[str]:
+        """What is seen of the machine; ``own``: the folder to work in is only read."""
         work = str(self.work)
-        root = os.geteuid() == 0
-        bwrap = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
-        bwrap += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"]
+        bwrap = ["--die-with-parent", "--clearenv"]
         bwrap += ["--setenv", "PATH", "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
         bwrap += ["--ro-bind", "/usr", "/usr"]
         for place in SYSTEM:
@@ -105,36 +138,26 @@ class Box:
                 bwrap += ["--symlink", os.readlink(path), place]
             elif path.is_dir():
                 bwrap += ["--ro-bind", place, place]
+        bwrap += ["--perms", "0755", "--dir", "/etc"]
         for place in ("/etc/alternatives", "/etc/ld.so.cache"):
             bwrap += ["--ro-bind-try", place, place]
-        bwrap += ["--proc", "/proc", "--dev", "/dev"]
         bwrap += ["--perms", "1777", "--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp"]
         for folder in (Path(sys.base_prefix), *self.readable):
-            for parent in reversed(folder.parents):
-                if parent not in (Path("/"), Path("/usr"), Path("/tmp")):
-                    bwrap += ["--perms", "0755", "--dir", str(parent)]
-            bwrap += ["--ro-bind", str(folder), str(folder)]
-        bwrap += ["--ro-bind" if own else "--bind", work, work, "--cap-drop", "ALL"]
-        # Root makes the mounts itself and then becomes nobody; others get a namespace of users.
-        drop = ["setpriv", "--no-new-privs"]
-        if root:
-            bwrap += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-            bwrap += ["--cap-add", "CAP_SETPCAP"]
-            drop += [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-            drop += ["--inh-caps=-all", "--bounding-set=-all"]
-        else:
-            bwrap += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
-        limits = LIMITS | {"cpu": max(1, int(timeout_s) + 1)}
-        bound = ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
-        program = os.path.realpath(command[0]) if command[0] == sys.executable else command[0]
-        # Last, since root without its capabilities couldn't enter a folder of nobody's.
-        inside = ["env", "-C", work, program, *command[1:]]
-        return [*bwrap, "--", *drop, *bound, *inside]
+            bwrap += [*_folders_above(folder), "--ro-bind", str(folder), str(folder)]
+        bwrap += _folders_above(self.work)
+        return [*bwrap, "--ro-bind" if own else "--bind", work, work]
 
     def _hand_over(self) -> None:
         """The folder and what is in it belong to nobody from now on."""
         for path in (self.work, *self.work.rglob("*")):
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def _folders_above(path: Path) -> list[str]:
+    """Empty ones that nobody may walk through, where the system has none."""
+    known = (Path("/"), Path("/usr"), Path("/tmp"))
+    above = [str(folder) for folder in reversed(path.parents) if folder not in known]
+    return [word for folder in above for word in ("--perms", "0755", "--dir", folder)]
 
 
 _box: ContextVar[Box | None] = ContextVar("box", default=None)

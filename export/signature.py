@@ -75,8 +75,19 @@ def signer_of(manifest: bytes, signature: bytes | None, allowed: Path) -> dict[s
         names = found.stdout.decode(errors="replace").splitlines()
         if found.returncode or not names:
             raise Broken(f"{SIGNATURE}: isn't by a key of {allowed}")
-        verify = ["-Y", "verify", "-n", NAMESPACE, "-I", names[0], *given]
-        done = _ssh_keygen(verify, manifest)
+        done = found
+        # A key may stand in several lines, of which one for another namespace says nothing of
+        # ours; ssh-keygen stops at the first, so each line is asked by itself.
+        for line in signers.splitlines():
+            said.write_text(f"{line}\n", encoding="utf-8")
+            found = _ssh_keygen(["-Y", "find-principals", *given], manifest)
+            names = found.stdout.decode(errors="replace").splitlines()
+            if found.returncode or not names:
+                continue
+            verify = ["-Y", "verify", "-n", NAMESPACE, "-I", names[0], *given]
+            done = _ssh_keygen(verify, manifest)
+            if not done.returncode:
+                break
     good = _GOOD.match(done.stdout.decode(errors="replace"))
     if done.returncode or good is None:
         raise Broken(f"{SIGNATURE}: doesn't sign this manifest: {_reason(done)}")

@@ -52,8 +52,9 @@ class Address:
         group = query.removeprefix("group=")
         found = re.fullmatch(r"([\w.=-]+)(?:@([\w-]+)|/(\d+))?", head)
         if found is None or ("?" in text and (group == query or not group)):
+            shown = f"registry:{text.removeprefix('registry:')}"
             raise UserError(
-                f"registry:{text}: NAME[@ALIAS|/VERSION][?group=GROUP] expected, as in "
+                f"{shown}: NAME[@ALIAS|/VERSION][?group=GROUP] expected, as in "
                 "registry:smartsbd-dt@champion"
             )
         name, alias, version = found.groups()

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from export.sandbox import LIMITS
 from pipelines.output import print_json
 
 EXAMPLE = """examples:
@@ -23,7 +24,8 @@ EXAMPLE = """examples:
 
 WARNING = (
     "WARNING  --run-foreign runs code that cczoo didn't emit. It runs as nobody, without network, "
-    "on a read-only system, with bounded time, memory and files; a hole in the kernel or in "
+    "on a read-only system, with bounded time, memory and files (memory per process: all of its "
+    "processes together take up to their number times the limit); a hole in the kernel or in "
     "bubblewrap would still give it this machine."
 )
 
@@ -65,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--run-foreign",
         action="store_true",
         help="DANGEROUS: also run code that isn't what this cczoo emits, as nobody in a sandbox "
-        "(bubblewrap); it is reported, never certified",
+        f"(bubblewrap) of at most {LIMITS['nproc']} processes with {LIMITS['as'] >> 30} GiB each; "
+        "it is reported, never certified",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 

@@ -334,7 +334,7 @@ def _list(args: argparse.Namespace) -> int:
     from models.sbd import store
 
     rows: list[dict[str, Any]] = []
-    for name in store.names(args.zoo):
+    for name in store.folders(args.zoo):
         model = store.load(name, args.zoo)
         meta = model.meta
         rows.append(

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +40,8 @@ TRAINED = Path("models/trained")
 """Where training leaves its models, in the directory at hand."""
 BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
 """Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9 ._+-]{0,99}$"
+"""Of a model: it is a file's name, and stands in generated code."""
 MAX_META_BYTES = 4 << 20
 MAX_BYTES = 256 << 20
 """Of one file of an entry; larger ones aren't read."""
@@ -96,7 +99,7 @@ class Meta(Strict):
         SHA-256 of all other fields as canonical JSON.
     """
 
-    name: str
+    name: str = Field(pattern=NAME)
     version: str = "1"
     kind: str
     family: str
@@ -346,12 +349,30 @@ def replace_directory(
 
 
 def own_files(directory: Path) -> set[str]:
-    """Names of what an entry's ``meta.json`` lists; empty when there is none that is readable."""
+    """Names of what an entry's sealed ``meta.json`` lists, and is as it was saved.
+
+    Empty when there is none that is readable and whose seal is right. A file that was altered
+    since is somebody's work.
+    """
     try:
-        listed = json.loads((directory / "meta.json").read_bytes())["files"]
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        meta = _meta(directory)
+        if meta.seal and meta.seal != _seal(meta, directory):
+            return set()
+    except UserError:
         return set()
-    return {"meta.json", *BESIDE, *map(str, listed)} if isinstance(listed, Mapping) else set()
+    return {"meta.json", *BESIDE, *unaltered(directory, meta.files)}
+
+
+def unaltered(directory: Path, files: Mapping[str, str]) -> set[str]:
+    """Those of a record's files (name -> SHA-256) that are plain files with the listed hash."""
+    found = set()
+    for name, expected in files.items():
+        path = directory / name
+        if Path(name).name == name and not path.is_symlink() and path.is_file():
+            with suppress(OSError), path.open("rb") as content:
+                if hashlib.file_digest(content, "sha256").hexdigest() == expected:
+                    found.add(name)
+    return found
 
 
 def _seal(meta: Meta, directory: Path) -> str:

@@ -64,6 +64,18 @@ def test_anything_else_is_refused_by_name(foreign: str, log: Path, tmp_path: Pat
     assert (out / RECORD).read_bytes() == before
 
 
+def test_a_forged_record_gives_no_right_to_other_files(log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ingest([log], out)
+    (out / "thesis.tex").write_text("precious")
+    record = json.loads((out / RECORD).read_text())
+    record["files"].append("thesis.tex")
+    (out / RECORD).write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r"holds thesis\.tex, which"):
+        ingest([log], out)
+    assert (out / "thesis.tex").exists()
+
+
 def test_directory_of_ingested_directories_is_refused(log: Path, tmp_path: Path) -> None:
     interim = tmp_path / "interim"
     for name in ("mine", "events"):
@@ -123,6 +135,41 @@ def test_model_directory_with_something_else_is_not_replaced(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"model: holds thesis\.tex, which cczoo didn't write"):
         store.replace_directory(tmp_path / "model", files)
     assert store.load(tmp_path / "model").meta.name == "smartsbd-dt"
+
+
+def test_a_forged_or_altered_bundle_and_entry_keep_their_files(tmp_path: Path) -> None:
+    from export.document import canonical
+    from export.manifest import MANIFEST, _sha256, own_files
+    from models.sbd import store
+    from pipelines.cli import main
+
+    out = tmp_path / "bundle"
+    command = ["export", "nuwa-tanh", "-t", "json", "--out", str(out)]
+    assert main(command) == 0
+    (out / "model.json").write_text("edited by hand")
+    assert main(command) == 2
+    assert (out / "model.json").read_text() == "edited by hand"
+    (out / "thesis.tex").write_text("precious")
+    manifest = json.loads((out / MANIFEST).read_bytes())
+    manifest["files"]["thesis.tex"] = "0" * 64
+    del manifest["manifest_hash"]
+    manifest["manifest_hash"] = _sha256(canonical(manifest).encode())
+    (out / MANIFEST).write_text(canonical(manifest))
+    assert MANIFEST in own_files(out)
+    assert not {"thesis.tex", "model.json"} & own_files(out)
+    (out / MANIFEST).write_text(json.dumps(manifest | {"name": "forged"}))
+    assert own_files(out) == set()
+
+    model = store.load("smartsbd-dt")
+    files = {name: model.read(name) for name in (*model.meta.files, "meta.json")}
+    entry = tmp_path / "model"
+    store.replace_directory(entry, files)
+    (entry / "card.md").write_text("edited by hand")
+    with pytest.raises(UserError, match=r"holds card\.md, which"):
+        store.replace_directory(entry, files)
+    meta = json.loads(files["meta.json"]) | {"created_by": "forged"}
+    (entry / "meta.json").write_text(json.dumps(meta))
+    assert store.own_files(entry) == set()
 
 
 @pytest.fixture

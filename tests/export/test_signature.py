@@ -59,6 +59,11 @@ def test_a_file_of_allowed_signers_is_taken_as_it_is(bundle, keys, tmp_path, cap
     assert verified(bundle, allowed, capsys)[0] == 0
     allowed.write_text(f'team@example.org namespaces="file" {kind} {key}\n')
     assert verified(bundle, allowed, capsys)[0] == 1
+    ours = f'namespaces="cczoo-bundle" {kind} {key}\n'
+    for other in ("mail@example.org", "team@example.org"):
+        allowed.write_text(f'{other} namespaces="file" {kind} {key}\nteam@example.org {ours}')
+        status, said = verified(bundle, allowed, capsys)
+        assert (status, "signed by team@example.org" in said) == (0, True), said
 
 
 @needs_ssh

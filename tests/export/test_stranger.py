@@ -1,10 +1,13 @@
 """Bundles of strangers: what isn't emitted here isn't run, whatever its manifest says."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import shutil
 import subprocess
+import time
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -22,6 +25,7 @@ from export.plain_files import Broken
 from export.reemit import differing, source_of
 from export.targets.lut import _header
 from export.verify import verify
+from features.spec import Feature, schema_hash
 from pipelines.cli import main
 from pipelines.live_kernel import open_bundle
 
@@ -237,6 +241,30 @@ def test_without_targets_nothing_is_proved(bundle, capsys):
     refused(bundle, capsys, "no targets: nothing was proved")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"threshold": 1e308}, "threshold"),
+        ({"threshold": -3.0}, "threshold"),
+        ({"threshold": 7.5}, "threshold"),
+        ({"feature_settings": {"window_factor": -5, "nonsense": "x"}}, "feature_settings"),
+        ({"feature_settings": {}}, "feature_settings"),
+    ],
+)
+def test_thresholds_and_settings_are_such_as_can_be_meant(change, said, tmp_path, capsys):
+    out = tmp_path / "bundle"
+    assert main(["export", "smartsbd-dt", "-t", "json", "--out", str(out)]) == 0
+
+    def altered(manifest):
+        manifest.update(change)
+        features = [Feature(**column["spec"]) for column in manifest["features"]]
+        settings = manifest["feature_settings"]
+        manifest["schema_hash"] = schema_hash(features, settings)
+
+    rewrite(out, altered)
+    refused(out, capsys, said)
+
+
 def test_foreign_code_needs_a_sandbox(bundle, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["verify", str(bundle), "--run-foreign"]) == 2
@@ -303,6 +331,39 @@ def test_an_ordinary_users_sandbox_holds_too(tmp_path):
     if "Creating new namespace" in done.stderr or "No permissions" in done.stderr:
         pytest.skip(f"no namespaces for ordinary users here: {done.stderr.strip()}")
     assert done.stdout.split() == ["65534", "no"], done
+
+
+NAMESPACES = "unshare -Urm true && echo escaped; unshare -U true && echo escaped; id -u"
+
+
+@needs_sandbox
+def test_no_namespace_is_made_in_the_sandbox(tmp_path):
+    done = sandbox.Box(tmp_path, ()).run(["sh", "-c", NAMESPACES], 20)
+    assert done.stdout.split() == [b"65534"], done
+
+
+@needs_sandbox
+def test_processes_are_bounded_and_end_with_their_time(tmp_path):
+    box = sandbox.Box(tmp_path, ())
+    many = "for i in $(seq 40); do sleep 9 & done; echo all"
+    assert b"all" not in box.run(["sh", "-c", many], 20).stdout
+    mark = f"{os.getpid()}.25"
+    with pytest.raises(subprocess.TimeoutExpired):
+        box.run(["sleep", mark], 1)
+    until = time.monotonic() + 10
+    while (left := _running(mark)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left
+
+
+def _running(word):
+    """Command lines that hold a word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = path.read_bytes()
+            found += [line] if word.encode() in line.split(b"\0") else []
+    return found
 
 
 @needs_sandbox

@@ -78,6 +78,24 @@ def test_an_entry_without_meta_is_no_unknown_name(zoo, tmp_path, capsys):
         store.load("bush", tmp_path)
     assert main(["zoo", "verify", "--zoo", str(tmp_path)]) == 1
     assert "tree/meta.json: missing" in capsys.readouterr().out
+    assert main(["zoo", "list", "--zoo", str(tmp_path)]) == 2
+    assert "tree/meta.json: missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "a\x1b[2J", "a\n*/", ""])
+def test_a_name_is_no_path_and_no_code(name, zoo, tmp_path):
+    model = store.load("tree", zoo)
+    files = {file: model.read(file) for file in model.meta.files}
+    meta = model.meta.model_dump(exclude={"files", "seal"}) | {"name": name}
+    with pytest.raises(UserError, match="name"):
+        store.save(tmp_path / "entry", meta, files)
+
+
+def test_a_registry_address_is_shown_as_it_was_given(capsys):
+    assert main(["zoo", "show", "registry:../../etc"]) == 2
+    said = capsys.readouterr().err
+    assert "registry:../../etc: NAME" in said
+    assert "registry:registry:" not in said
 
 
 @pytest.mark.parametrize("file", ["model.json", "model.onnx", "vectors.json", "card.md"])
