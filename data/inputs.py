@@ -47,7 +47,7 @@ def find_sources(paths: list[Path]) -> tuple[list[Source], list[Path]]:
     labels: list[Path] = []
     for path in paths:
         if path == STANDARD_INPUT:
-            _check_kind("-", os.fstat(sys.stdin.fileno()).st_mode)
+            _check_standard_input()
             found.setdefault(path, "stdin")
         elif path.is_dir():
             inside = _inside(path)
@@ -94,8 +94,26 @@ def _check_kind(name: str, mode: int) -> None:
         raise UserError(f"{name}: is {kind}, not a log: give a file, a pipe or a directory")
 
 
-def check_outside(out: Path, paths: list[Path]) -> None:
+def _check_standard_input() -> None:
+    if sys.stdin is None:
+        raise UserError("-: standard input is closed: pipe a log into it")
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        kind = "a socket" if stat.S_ISSOCK(mode) else "a terminal or a device"
+        raise UserError(f"-: standard input is {kind}: pipe a log into it")
+
+
+def check_outside(out: Path, paths: list[Path], what: str = "logs") -> None:
     """Refuse an output inside the directories that are read: the next run would read it.
+
+    Parameters
+    ----------
+    out : Path
+        The file or directory to write.
+    paths : list of Path
+        What is read; a file of them is no concern here.
+    what : str
+        What lies in the directories, for the message.
 
     Raises
     ------
@@ -106,7 +124,7 @@ def check_outside(out: Path, paths: list[Path]) -> None:
     for path in paths:
         if path.is_dir() and target.is_relative_to(path.resolve()):
             raise UserError(
-                f"{out}: lies inside {path}, where the logs are: choose an --out outside of it"
+                f"{out}: lies inside {path}, where the {what} are: choose an --out outside of it"
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -227,7 +228,13 @@ def test_pipe_without_a_writer_and_devices_are_refused_soon(
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
     assert told.returncode == 2
-    assert told.stderr.startswith("cczoo ingest: -: is a terminal or a device")
+    assert told.stderr == (
+        "cczoo ingest: -: standard input is a terminal or a device: pipe a log into it\n"
+    )
+    words = shlex.join([*CCZOO, "ingest", "-", "--out", str(tmp_path / "out")])
+    told = subprocess.run(["sh", "-c", f"{words} <&-"], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr == "cczoo ingest: -: standard input is closed: pipe a log into it\n"
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
     # In a directory they are left out, as everything is that is no file.
     (tmp_path / "a.klog").write_bytes(SAMPLES["klog"])
