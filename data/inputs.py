@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
 from data.errors import UserError
+from data.given import PIPE_BYTES, open_pipe
 from data.labels import LABELS_FILE
 from data.names import printable
 from data.place import reason
@@ -21,9 +20,6 @@ Source = tuple[str, Path]
 NOT_LOGS = (LABELS_FILE, "campaign.jsonl")
 """What the lab writes beside its logs: labels, and its own account of every run."""
 STANDARD_INPUT = Path("-")
-WRITER_PATIENCE_S = 5.0
-"""So long a pipe is given for somebody to open it for writing."""
-PIPE_BYTES = 1 << 20
 
 
 def find_sources(paths: list[Path]) -> tuple[list[Source], list[Path]]:
@@ -51,7 +47,7 @@ def find_sources(paths: list[Path]) -> tuple[list[Source], list[Path]]:
     labels: list[Path] = []
     for path in paths:
         if path == STANDARD_INPUT:
-            _check_kind("-", os.fstat(sys.stdin.fileno()).st_mode)
+            _check_standard_input()
             found.setdefault(path, "stdin")
         elif path.is_dir():
             inside = _inside(path)
@@ -98,8 +94,26 @@ def _check_kind(name: str, mode: int) -> None:
         raise UserError(f"{name}: is {kind}, not a log: give a file, a pipe or a directory")
 
 
-def check_outside(out: Path, paths: list[Path]) -> None:
+def _check_standard_input() -> None:
+    if sys.stdin is None:
+        raise UserError("-: standard input is closed: pipe a log into it")
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        kind = "a socket" if stat.S_ISSOCK(mode) else "a terminal or a device"
+        raise UserError(f"-: standard input is {kind}: pipe a log into it")
+
+
+def check_outside(out: Path, paths: list[Path], what: str = "logs") -> None:
     """Refuse an output inside the directories that are read: the next run would read it.
+
+    Parameters
+    ----------
+    out : Path
+        The file or directory to write.
+    paths : list of Path
+        What is read; a file of them is no concern here.
+    what : str
+        What lies in the directories, for the message.
 
     Raises
     ------
@@ -110,7 +124,7 @@ def check_outside(out: Path, paths: list[Path]) -> None:
     for path in paths:
         if path.is_dir() and target.is_relative_to(path.resolve()):
             raise UserError(
-                f"{out}: lies inside {path}, where the logs are: choose an --out outside of it"
+                f"{out}: lies inside {path}, where the {what} are: choose an --out outside of it"
             )
 
 
@@ -137,35 +151,8 @@ def copy_stream(path: Path, copy: Path) -> None:
     if path == STANDARD_INPUT:
         handle, piece = os.dup(sys.stdin.fileno()), b""
     else:
-        handle, piece = _open_pipe(path)
+        handle, piece = open_pipe(path)
     with os.fdopen(handle, "rb", buffering=0) as stream, copy.open("wb") as file:
         file.write(piece)
         while piece := stream.read(PIPE_BYTES):
             file.write(piece)
-
-
-def _open_pipe(path: Path) -> tuple[int, bytes]:
-    """Open a pipe and read its beginning; never wait for ever for somebody to open it.
-
-    A pipe that nobody has opened for writing reads as ended, but no hang-up is told of it; one
-    that is open and empty refuses to be read now.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    until = time.monotonic() + WRITER_PATIENCE_S
-    piece = b""
-    while not poll.poll(100):
-        try:
-            piece = os.read(handle, PIPE_BYTES)
-        except BlockingIOError:
-            break
-        if piece:
-            break
-        if time.monotonic() > until:
-            os.close(handle)
-            raise UserError(
-                f"{path}: a pipe that nobody writes to: start its writer, or give a file"
-            )
-    os.set_blocking(handle, True)
-    return handle, piece

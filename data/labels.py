@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import UserError
+from data.given import read_text
 from data.names import printable
-from data.place import reason
 from data.schema import CONNECTIONS, LABELS
 
 LABELS_FILE = "labels.csv"
+MOST_BYTES = 1 << 30
 BOTTLENECKS = "bottlenecks"
 """Column that names each subflow's bottleneck, in the order of their numbers: ``a,a,b``."""
 SUFFIXES = (".gz", ".zst", ".csv", ".klog", ".txt", ".log", ".json")
@@ -165,15 +167,11 @@ def read_labels(path: Path) -> Labels:
     UserError
         For an unreadable file, a missing column, a row of the wrong width or an unknown label.
     """
-    if path.exists() and not (path.is_file() or path.is_fifo()):
-        raise UserError(f"{path}: not a file: give a readable labels file")
+    text = read_text(path, "labels file", "a CSV", MOST_BYTES)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = list(csv.reader(file))
-    except OSError as error:
-        raise UserError(f"{path}: {reason(error)}: give a readable labels file") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: not a CSV in UTF-8: {error}") from None
+        table = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise UserError(f"{path}: not a CSV: {error}") from None
     header = [name.strip() for name in table[0]] if table else []
     if "source" not in header:
         raise UserError(f"{path}: no column 'source' in its first line: add it (the logs' names)")

@@ -64,6 +64,32 @@ def check_writable(path: Path) -> None:
         raise UserError(f"{path}: {folder} is not writable: choose another place to write")
 
 
+def check_other(out: Path | None, option: str, given: Path, of: str) -> None:
+    """Refuse to write to the file that is read, by whatever name.
+
+    Parameters
+    ----------
+    out : Path or None
+        The file to write, if any.
+    option, of : str
+        The options that name the two, for the message.
+    given : Path
+        The file that is read.
+
+    Raises
+    ------
+    UserError
+        Where both are one file.
+    """
+    if out is None:
+        return
+    same = out.exists() and given.exists() and out.samefile(given)
+    if same or out.resolve() == given.resolve():
+        raise UserError(f"{option} {out}: is the file of {of}: choose another place to write")
+    if out.is_dir():
+        raise UserError(f"{option} {out}: is a directory: give a file name")
+
+
 def check_own(directory: Path, own: Own, maker: str) -> None:
     """Refuse to replace a directory that holds anything but what its record lists.
 

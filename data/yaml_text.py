@@ -14,11 +14,13 @@ from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from data.errors import UserError
+from data.given import read_text
 
 DEEPEST = 32
 """Levels; settings and scenarios have less than ten."""
 MOST = 100_000
 """Values of a file, those behind aliases counted wherever they stand."""
+MOST_BYTES = 16 << 20
 
 
 class _Refused(yaml.YAMLError):
@@ -122,12 +124,6 @@ def read(path: Path) -> Any:
     Raises
     ------
     UserError
-        When it can't be read, and as :func:`loads`.
+        When it can't be read or is too large, and as :func:`loads`.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: give a readable YAML file") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not YAML: not UTF-8 at byte {error.start}") from None
-    return loads(text, str(path))
+    return loads(read_text(path, "YAML file", "YAML", MOST_BYTES), str(path))

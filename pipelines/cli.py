@@ -90,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         names.check(name, args)
         if isinstance(out := getattr(args, "out", None), Path) and not getattr(args, "where", 0):
             check_writable(out)
+        if isinstance(predictions := getattr(args, "predictions", None), Path):
+            check_writable(predictions)
         with _tidy_when_told_to_end():
             code: int = module.run(args)
     except UserError as error:

@@ -47,9 +47,10 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from data.errors import UserError
+    from data.place import check_other
     from models.sbd import table as tables
     from models.sbd.evaluation import score
-    from pipelines.output import print_json
+    from pipelines.output import print_json, write_file
     from pipelines.rows import load_table, tell
 
     if args.drift:
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ("by", "reference", "plot", "params"):
         if getattr(args, name) is not None:
             raise UserError(f"--{name} goes with --drift: add it or leave --{name} out")
+    check_other(args.predictions, "--predictions", args.features, "--features")
     whole = load_table(args.features)
     if not len(whole):
         raise UserError(f"{args.features}: no rows: no connection gave a window")
@@ -93,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     }
     answers = _answers(whole, told)
     if args.predictions is not None:
-        answers.write_parquet(args.predictions)
+        write_file(args.predictions, answers.write_parquet)
     if not scored.any():
         result["predictions"] = answers.to_dicts()
     if args.json:

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo features``."""
+    from data.inputs import check_outside
     from features.sbd import TABLES
 
     if args.what not in TABLES:
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
     if args.out.is_dir():
         raise UserError(f"--out {args.out}: is a directory: give a file name")
+    check_outside(args.out, [args.events], "events")
     jobs = args.jobs or len(os.sched_getaffinity(0))
     settings = _settings(args)
     table, counts = featurize(args.events, settings, jobs, args.what)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import sys
 import time
@@ -39,11 +41,19 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
         try:
             write(part)
         except Exception as error:
-            # polars tells the system's number in its text alone.
-            number = re.search(r"\(os error (\d+)\)", str(error))
+            number = _refusal(error, path.parent)
             if number is None:
                 raise
-            raise OSError(int(number[1]), str(error)) from None
+            raise OSError(number, str(error)) from None
+
+
+def _refusal(error: Exception, folder: Path) -> int | None:
+    """The system's number of what hindered polars, which tells it in its text or not at all."""
+    if found := re.search(r"\(os error (\d+)\)", str(error)):
+        return int(found[1])
+    if type(error).__name__ != "ComputeError":  # by its name: polars is slow to import
+        return None
+    return errno.ENOSPC if os.statvfs(folder).f_bavail == 0 else errno.EIO
 
 
 def write_text(path: Path, text: str) -> None:

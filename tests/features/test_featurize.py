@@ -1,12 +1,16 @@
 """``cczoo features sbd`` from an ingested directory to the table that others read."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
+import pytest
 
+from data.errors import UserError
 from features.sbd import FAMILIES, features_of
 from pipelines import cli, featurize
+from pipelines.output import write_file
 
 NAMES = [f.name for family in FAMILIES for f in features_of(family)]
 
@@ -64,3 +68,22 @@ def test_mistakes_are_told_in_one_line(tmp_path, capsys):
     assert "cczoo ingest" in capsys.readouterr().err
     assert cli.main(["features", "sdb", "--events", "x", "--out", "y"]) == 2
     assert "did you mean 'sbd'" in capsys.readouterr().err
+
+
+def test_a_table_among_the_events_is_refused(events_dir, tmp_path, capsys):
+    before = (events_dir / "connections.parquet").read_bytes()
+    assert _run(events_dir, events_dir / "connections.parquet") == 2
+    assert f"lies inside {events_dir}, where the events are" in capsys.readouterr().err
+    assert (events_dir / "connections.parquet").read_bytes() == before
+
+
+def test_a_full_disk_is_told_though_polars_gives_no_number(tmp_path, monkeypatch):
+    def fail(part):
+        part.write_bytes(b"half")
+        raise pl.exceptions.ComputeError("File out of specification: transport error")
+
+    for free, said in ((0, "no space left on device"), (9, "input/output error")):
+        monkeypatch.setattr("os.statvfs", lambda _, n=free: SimpleNamespace(f_bavail=n))
+        with pytest.raises(UserError, match=said):
+            write_file(tmp_path / "x.parquet", fail)
+        assert not list(tmp_path.iterdir())

@@ -1,6 +1,9 @@
 """What commands leave out of a table is said, and windows that are there twice are refused."""
 
+import errno
 import json
+import os
+import shutil
 
 import polars as pl
 import pytest
@@ -116,3 +119,33 @@ def test_windows_of_several_pairs_of_subflows_are_not_the_same(entries, tmp_path
     words = ["--model", str(entries.make("good")), "--features", str(tmp_path / "t.parquet")]
     assert main(["evaluate", "sbd", *words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["windows"] == 2 * table.height
+
+
+def test_predictions_never_replace_the_table_and_are_whole_or_not_there(
+    entries, tmp_path, monkeypatch, capsys
+):
+    table = tmp_path / "f.parquet"
+    shutil.copy(entries.features, table)
+    before = table.read_bytes()
+    words = ["evaluate", "sbd", "--model", str(entries.make("good")), "--features", str(table)]
+    (tmp_path / "link.parquet").symlink_to(table)
+    os.link(table, tmp_path / "hard.parquet")
+    for name in ("f.parquet", "link.parquet", "hard.parquet"):
+        assert main([*words, "--predictions", str(tmp_path / name)]) == 2
+        assert "is the file of --features: choose another place" in capsys.readouterr().err
+    assert table.read_bytes() == before
+    assert main([*words, "--predictions", str(table / "x")]) == 2
+    assert "is a file, not a folder" in capsys.readouterr().err
+    out = tmp_path / "new" / "p.parquet"
+    assert main([*words, "--predictions", str(out)]) == 0
+    assert pl.read_parquet(out).height
+    capsys.readouterr()
+
+    def fail(_, part):
+        part.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
+    assert main([*words, "--predictions", str(tmp_path / "p.parquet")]) == 2
+    assert f"{tmp_path / 'p.parquet'}: no space left on device" in capsys.readouterr().err
+    assert not [*tmp_path.glob("*p.parquet*")]
