@@ -32,7 +32,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
     "promote": ("pipelines.promote", "make a registered model the champion, if the gates pass"),
     "rollback": ("pipelines.rollback", "make the previous champion the champion again"),
-    "zoo": ("pipelines.zoo", "list and show the models kept in the repository"),
+    "zoo": ("pipelines.zoo", "list, check, prove and release the models kept in the repository"),
     "report": ("pipelines.report", "write the offline HTML report"),
 }
 """name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from data.lab.campaign import Progress
 
+EXAMPLE = """examples:
+  cczoo lab doctor
+  cczoo lab run smartsbd-sb --out /tmp/lab
+  cczoo lab collect smartsbd-paper --out data/raw/smartsbd-paper --jobs 12"""
 HELP = "collect real kernel logs from MPTCP over emulated paths (needs root)"
 PLAIN_REPORT_S = 15.0
 
@@ -45,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     many = action(
         "collect",
         "collect a campaign, resumable",
-        "cczoo lab collect smartsbd-paper --out data/raw --jobs 12",
+        "cczoo lab collect smartsbd-paper --out data/raw/smartsbd-paper --jobs 12",
     )
     many.add_argument("campaign", help="a YAML file or a name in data/scenarios")
     many.add_argument("--out", type=Path, required=True, help="folder for logs and labels")
@@ -187,7 +191,12 @@ def main() -> int:
     """Run as `python -m pipelines.lab`."""
     from data.errors import UserError
 
-    parser = argparse.ArgumentParser(prog="cczoo lab", description=HELP)
+    parser = argparse.ArgumentParser(
+        prog="cczoo lab",
+        description=HELP,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add_arguments(parser)
     try:
         return run(parser.parse_args())

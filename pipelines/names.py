@@ -14,11 +14,25 @@ from typing import Any
 
 import data
 import models
-from data.errors import unknown_name
+from data.errors import UserError, unknown_name
 
 TARGETS = ("bpf", "c", "json", "lut", "mlp-c", "onnx", "python", "table")
 FUNCTIONS = ("nuwa-tanh",)
 RULES = ("dwc", "sbd", "ton20")
+FAMILIES = ("smartsbd", "smartsbd-plus", "smartsbd-series")
+SEARCHED = ("dt", "rf", "gb", "lr")
+CLASSIFIERS = (
+    "decision-tree",
+    "random-forest",
+    "svm-linear",
+    "svm-rbf",
+    "logistic-regression",
+    "gradient-boosting",
+    "network",
+    "threshold",
+)
+BACKENDS = ("flaml", "auto-sklearn")
+FIGURES = ("bytes", "insns", "ns", "stack")
 """As in the registries of the same names, whose modules import numpy and more."""
 
 _SCENARIOS = Path(data.__file__).parent / "scenarios"
@@ -26,7 +40,14 @@ _ZOO = Path(models.__file__).parent / "zoo"
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses an unknown action or choice in one line that names the nearest one."""
+    """Refuses unknown choices in one line with the nearest one, and paths that are empty."""
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        if action.type is Path and not arg_string:
+            # Path("") would be the directory at hand.
+            name = action.option_strings[-1] if action.option_strings else action.dest.upper()
+            raise UserError(f"{name} is empty: give a file or a folder, . for this one")
+        return super()._get_value(action, arg_string)  # type: ignore[misc]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -61,6 +82,11 @@ def check(command: str, args: argparse.Namespace) -> None:
     if command == "export":
         for target in args.target:
             _known("target", target, TARGETS)
+    if command == "train":
+        _training(args)
+    if command in {"train", "verify"} and args.budget:
+        for part in filter(None, args.budget.split(",")):
+            _known("budget key", part.partition("=")[0].rpartition(".")[2].strip(), FIGURES)
     if command == "predict":
         _known("prediction", args.what, ("sbd",))
     kept = command == "zoo" and action in {"show", "verify", "prove", "certify"}
@@ -91,6 +117,15 @@ def check_simulation(rest: Sequence[str]) -> None:
     for name in known.cc.split(","):
         if name != "all":
             _known("congestion control", name, CONTROLS)
+
+
+def _training(args: argparse.Namespace) -> None:
+    _known("feature family", args.family, FAMILIES)
+    if args.model == "auto":
+        _known("backend", args.backend, BACKENDS)
+    if args.model:
+        others = ("auto", "neural") if args.groups is None else ("svm", "mlp", *CLASSIFIERS)
+        _known("model", args.model, (*SEARCHED, *others))
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> None:

@@ -46,12 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Promote; 1 when a gate refuses or another promotion was faster."""
     from data.errors import UserError
-    from pipelines import promotions, tracking
-    from pipelines.registry import Address
+    from pipelines import promotions, registry, tracking
 
     if args.features != FEATURES and not args.features.is_file():
         raise UserError(f"{args.features}: no such features file: make it with `cczoo features`")
-    address = Address.parse(args.name)
+    address = registry.Address.parse(args.name)
+    if args.log and tracking.is_missing():
+        if args.json:
+            print_json([])
+        else:
+            where, hint = tracking.shown_uri(), registry.nearest(address.registered)
+            print(f"{address.registered}: no moves yet: nothing is registered in {where}{hint}")
+        return 0
+    registry.check_there(address.registered)
     tracking.module()
     with tracking.reported():
         if args.log:

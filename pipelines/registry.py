@@ -6,6 +6,7 @@ it, under ``entry/``; its tags hold the entry's hash. docs/registry.md.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -258,11 +259,34 @@ def _registered(name: str) -> Any:
         known = [model.name for model in client.search_registered_models(max_results=1000)]
         where = tracking.shown_uri()
         if not known:
-            raise UserError(
-                f"registry:{name}: {where} has no model yet: train one, or correct "
-                "MLFLOW_TRACKING_URI"
-            ) from None
+            raise _no_model_yet(name) from None
         raise UserError(f"{unknown_name('registered model', name, known)} (in {where})") from None
+
+
+def check_there(name: str) -> None:
+    """Refuse to look a name up in a store that nothing has made yet: looking would make it.
+
+    Raises
+    ------
+    UserError
+        As for a store without models.
+    """
+    if tracking.is_missing():
+        raise _no_model_yet(name)
+
+
+def _no_model_yet(name: str) -> UserError:
+    return UserError(
+        f"registry:{name}: {tracking.shown_uri()} has no model yet: train one, or correct "
+        f"MLFLOW_TRACKING_URI{nearest(name)}"
+    )
+
+
+def nearest(name: str) -> str:
+    """Hint at the zoo's name that a mistyped one is like, "" where there is none."""
+    names = store.names()
+    near = [] if name in names else difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def fetch(version: Any) -> Path:
@@ -313,6 +337,7 @@ def fetch_entry(text: str) -> str:
         When there is no such version, or its files were altered.
     """
     address = Address.parse(text)
+    check_there(address.registered)
     tracking.module()
     with tracking.reported():
         return str(fetch(find(address)))

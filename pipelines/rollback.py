@@ -20,8 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Roll back; 1 when there is nothing to go back to or another move was faster."""
-    from pipelines import promotions, tracking
+    from pipelines import promotions, registry, tracking
 
+    registry.check_there(registry.Address.parse(args.name).registered)
     tracking.module()
     with tracking.reported():
         try:

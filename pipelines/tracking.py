@@ -102,6 +102,15 @@ def check_store() -> None:
         ) from None
 
 
+def is_missing() -> bool:
+    """Whether the store is a SQLite file that no training has made yet: nothing to read there."""
+    uri = tracking_uri()
+    try:
+        return uri.startswith("sqlite:") and not _database(uri).exists()
+    except OSError:
+        return False  # `check_store` says what is wrong with it
+
+
 def _database(uri: str) -> Path:
     return Path(uri.removeprefix("sqlite:///")).resolve()
 

@@ -37,19 +37,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
     names = "list|show|verify|prove|reproduced|release|add|docs"
     actions = parser.add_subparsers(dest="action", required=True, metavar=names)
-    actions.add_parser("list", parents=[shared], help="names, kinds and targets")
-    show = actions.add_parser("show", parents=[shared], help="one model's card")
+
+    def action(name: str, text: str, example: str) -> argparse.ArgumentParser:
+        return actions.add_parser(
+            name, parents=[shared], help=text, description=text, epilog=f"example: {example}"
+        )
+
+    action("list", "names, kinds and targets", "cczoo zoo list --json")
+    show = action("show", "one model's card", "cczoo zoo show smartsbd-dt")
     show.add_argument("model", help=MODEL)
-    verify = actions.add_parser(
-        "verify", parents=[shared], help="check hashes, stored answers and the stored evaluation"
+    verify = action(
+        "verify",
+        "check hashes, stored answers and the stored evaluation",
+        "cczoo zoo verify smartsbd-dt",
     )
     verify.add_argument("model", nargs="?", help=f"{MODEL}; all by default")
-    prove = actions.add_parser(
-        "prove", parents=[shared], help="export to every target that fits and verify each"
+    prove = action(
+        "prove",
+        "export to every target that fits and verify each",
+        "cczoo zoo prove smartsbd-dt -t c",
     )
     prove.add_argument("model", nargs="?", help="one model or function; all by default")
-    reproduced = actions.add_parser(
-        "reproduced", parents=[shared], help="compare the models trained here with the released"
+    reproduced = action(
+        "reproduced",
+        "compare the models trained here with the released",
+        "cczoo zoo reproduced --trained models/trained",
     )
     reproduced.add_argument(
         "--trained", type=Path, help="models trained here (default: models/trained)"
@@ -58,13 +70,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, help="write the verdicts as JSON; then the exit status is always 0"
     )
     _release_arguments(actions, shared)
-    add = actions.add_parser(
-        "add", parents=[shared], help="take models into another folder than the zoo (--zoo)"
+    add = action(
+        "add",
+        "take models into another folder than the zoo (--zoo)",
+        "cczoo zoo add models/trained/smartsbd-dt nuwa-tanh --zoo my-zoo",
     )
     add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
-    certify = actions.add_parser("certify", parents=[shared])
+    certify = actions.add_parser(
+        "certify",
+        parents=[shared],
+        description="part of a release now: cczoo zoo release",
+        epilog="example: cczoo zoo release smartsbd-dt",
+    )
     certify.add_argument("model", nargs="?")
-    docs = actions.add_parser("docs", parents=[shared], help="write the documents' tables of it")
+    docs = action("docs", "write the documents' tables of it", "cczoo zoo docs --check")
     docs.add_argument("--check", action="store_true", help="only tell what isn't up to date")
     prove.add_argument(
         "-t", "--target", action="append", default=[], help="this target only; may be given again"
@@ -333,6 +352,8 @@ def write_entry(
 def _list(args: argparse.Namespace) -> int:
     from models.sbd import store
 
+    if args.zoo is not None and not args.zoo.is_dir():
+        raise UserError(f"{args.zoo}: no such folder")
     rows: list[dict[str, Any]] = []
     for name in store.folders(args.zoo):
         model = store.load(name, args.zoo)
@@ -354,7 +375,11 @@ def _list(args: argparse.Namespace) -> int:
             fitting = ", ".join(row["targets"])
             print(f"{row['name']:<24} v{row['version']:<4} {row['kind']:<24} {fitting}")
         if not rows:
-            print("the zoo is empty: fill it with cczoo train", file=sys.stderr)
+            print(
+                "the zoo is empty: fill it with cczoo zoo release NAME "
+                "(or cczoo train sbd ... --zoo FOLDER)",
+                file=sys.stderr,
+            )
     return 0
 
 

@@ -25,6 +25,13 @@ print(json.dumps([code, sorted(set(sys.modules))]))
         ("zoo lst", "'list'"),
         ("zoo verify smartsbd-dtt", "'smartsbd-dt'"),
         ("train sbdd", "'sbd'"),
+        ("train sbd --model autoo --out x", "'auto'"),
+        ("train sbd --groups cc --model svm-lin --out x", "'svm-linear'"),
+        ("train sbd --model auto --backend flamll --out x", "'flaml'"),
+        ("train sbd --budget nss=4", "'ns'"),
+        ("train sbd --family smartsb", "'smartsbd'"),
+        ("train sbd --family foo", "known: smartsbd,"),
+        ("verify build/x --budget c.insn=4", "'insns'"),
         ("evaluate sbdd", "'sbd'"),
         ("evaluate sbd --model smartsbd-pluss --features f.parquet", "'smartsbd-plus'"),
         ("evaluate sbd --model rule:dcw --features f.parquet", "'dwc'"),
@@ -50,14 +57,25 @@ def test_nothing_heavy_is_imported_to_refuse(words, nearest):
 
 
 def test_the_names_are_those_of_the_registries():
+    from export.budget import FIGURES
     from export.functions import FUNCTIONS
     from export.targets import TARGETS
+    from features.sbd import TABLES
+    from models.sbd.automl import BACKENDS
+    from models.sbd.classifiers import CLASSIFIERS
+    from models.sbd.pareto import SPACES
+    from models.sbd.recipes import SHORT
     from models.sbd.rules import RULES
     from models.sbd.store import ZOO
 
     assert set(names.TARGETS) == set(TARGETS)
     assert set(names.FUNCTIONS) == set(FUNCTIONS)
     assert set(names.RULES) == set(RULES)
+    assert set(names.FAMILIES) == {family for table in TABLES.values() for family in table}
+    assert set(names.SEARCHED) == set(SPACES) == set(SHORT) - {"svm", "mlp"}
+    assert set(names.CLASSIFIERS) == set(CLASSIFIERS)
+    assert set(names.BACKENDS) == set(BACKENDS)
+    assert set(names.FIGURES) == set(FIGURES)
     assert names._ZOO == ZOO
 
 
