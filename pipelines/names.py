@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
             # Path("") would be the directory at hand.
             name = action.option_strings[-1] if action.option_strings else action.dest.upper()
             raise UserError(f"{name} is empty: give a file or a folder, . for this one")
-        return super()._get_value(action, arg_string)  # type: ignore[misc]
+        return super()._get_value(action, arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
