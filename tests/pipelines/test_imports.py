@@ -32,7 +32,7 @@ def files(tmp_path_factory):
     [
         ("zoo list", {"scipy", "numba", "polars", "pyarrow", "jinja2", "onnx", "onnxruntime"}),
         ("ingest {log} --out {dir}/events", {"polars", "jinja2", "onnx", "onnxruntime"}),
-        ("evaluate sbd --model smartsbd-dt --features {dir}/f.parquet --json", {"jinja2", "onnx"}),
+        ("evaluate sbd --model smartsbd-dt --features {dir}/f.parquet --json", {"jinja2"}),
         ("export smartsbd-dt -t c --out {dir}/bundle", {"polars", "scipy.special", "onnx"}),
     ],
 )
