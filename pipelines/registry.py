@@ -314,8 +314,13 @@ def fetch(version: Any) -> Path:
         raise UserError(
             f"{where}: altered since it was registered: take another version, or train again"
         )
-    store.replace_directory(local, files)
+    store.replace_directory(local, files, _everything)
     return store.load(local).directory
+
+
+def _everything(directory: Path) -> set[str]:
+    """Names of all that a local copy holds: it is a cache, and nobody's work."""
+    return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
 def fetch_entry(text: str) -> str:
