@@ -120,6 +120,11 @@ def check_own(directory: Path, own: Own, maker: str) -> None:
         )
 
 
+def everything(directory: Path) -> set[str]:
+    """Names of all that a directory holds: of a cache or a result that is made anew at will."""
+    return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+
+
 def _foreign(directory: Path, own: frozenset[str]) -> list[str]:
     """Files that aren't in ``own``, and folders without any that are."""
     folders = {parent.as_posix() for name in own for parent in Path(name, "*").parents}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError, unknown_name
+from data.place import everything
 from features.sbd import features_of
 from models.sbd import mi, own, parallel, recipes, store
 from models.sbd.classifiers import CLASSIFIERS
@@ -274,7 +275,7 @@ def _keep(job: Job, outcome: Outcome, key: str) -> dict[str, Any]:
     name = outcome.row["registered"]
     assert job.zoo is not None
     if outcome.files:
-        store.replace_directory(job.zoo / name, outcome.files)
+        store.replace_directory(job.zoo / name, outcome.files, everything)
     job.write(f"results/{name}.json", {"key": key, "row": outcome.row})
     row: dict[str, Any] = job.read(f"results/{name}.json")["row"]
     return row

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError, unknown_name
+from data.place import everything
 from models.sbd import store
 from pipelines import tracking, writer
 
@@ -314,13 +315,8 @@ def fetch(version: Any) -> Path:
         raise UserError(
             f"{where}: altered since it was registered: take another version, or train again"
         )
-    store.replace_directory(local, files, _everything)
+    store.replace_directory(local, files, everything)
     return store.load(local).directory
-
-
-def _everything(directory: Path) -> set[str]:
-    """Names of all that a local copy holds: it is a cache, and nobody's work."""
-    return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
 def fetch_entry(text: str) -> str:

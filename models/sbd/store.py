@@ -236,9 +236,10 @@ def names(zoo: Path | None = None) -> list[str]:
 
 
 def folders(zoo: Path | None = None) -> list[str]:
-    """Names of the zoo's directories, of entries that have lost their ``meta.json`` too."""
-    found = (path.name for path in (zoo or ZOO).glob("[!._]*/"))
-    return sorted(name for name in found if (zoo or ZOO).joinpath(name).is_dir())
+    """Names of the zoo's entries, of those that have lost their ``meta.json`` too."""
+    marks = ("meta.json", "model.json", "model.onnx", "vectors.json", "card.md")
+    found = {path.parent.name for mark in marks for path in (zoo or ZOO).glob(f"[!._]*/{mark}")}
+    return sorted(found)
 
 
 def load(name: str | Path, zoo: Path | None = None) -> ZooModel:

@@ -274,6 +274,8 @@ def test_foreign_code_needs_a_sandbox(bundle, monkeypatch, capsys):
 @needs_sandbox
 def test_foreign_code_runs_in_the_sandbox_alone(bundle, canary, tmp_path, capsys):
     module = bundle / "tree.py"
+    secret = tmp_path / "secret"
+    secret.write_text("of the user")
     spy = (
         "import os, socket\n"
         "def attempt(what, function):\n"
@@ -283,7 +285,7 @@ def test_foreign_code_runs_in_the_sandbox_alone(bundle, canary, tmp_path, capsys
         "        return\n"
         "    raise SystemExit('escaped: ' + what)\n"
         f"attempt('canary', lambda: open({str(canary)!r}, 'w'))\n"
-        "attempt('home', lambda: os.listdir('/home'))\n"
+        f"attempt('secret', lambda: open({str(secret)!r}))\n"
         "attempt('passwords', lambda: open('/etc/shadow'))\n"
         "attempt('system', lambda: open('/usr/canary', 'w'))\n"
         "attempt('network', lambda: socket.create_connection(('127.0.0.1', 1)))\n"
