@@ -107,9 +107,10 @@ def test_the_core_does_what_a_deployer_needs(absent, tmp_path):
     ],
 )
 def test_an_absent_extra_is_named_in_one_line(absent, command, extra, tmp_path, monkeypatch):
-    # A database that isn't there would be told of before anything is imported.
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
     synthetic.features(0, 4, 0, 0, 1).write_parquet(tmp_path / "f.parquet")
+    # A database that isn't there is told of before anything is imported; an empty one isn't.
+    (tmp_path / "empty.db").touch()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/empty.db")
     codes, _, said = run(absent, [word.replace("{}", str(tmp_path)) for word in command])
     assert codes == [2]
     assert said.count("\n") == 1, said
