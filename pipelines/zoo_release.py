@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, unknown_name
+from data.place import everything
 from pipelines.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ def _write(
         files |= zoo_costs.measured(sealed, bench)
     record = {key: result[key] for key in ("name", "from", "to", "gates")}
     files["release.json"] = json_file({**record, "when": writer.now(), "forced": reason or ""})
-    store.replace_directory(zoo / name, files)
+    # What can't be read as an entry any more is replaced for a reason only: then it is whole.
+    store.replace_directory(zoo / name, files, everything if reason else store.own_files)
 
 
 def _print(result: dict[str, Any]) -> None:
