@@ -18,6 +18,7 @@ from export.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.source import Source
 from export.verify import verify
+from features.sbd import settings_for
 from models.sbd.classifiers import probability
 from models.sbd.intervals import Interval
 from models.sbd.params import THRESHOLD
@@ -117,6 +118,7 @@ def measure(candidate: Candidate, table: Windows, seed: int) -> str:
         family="smartsbd",
         kind=form.kind,
         features=form.features,
+        feature_settings=settings_for("smartsbd", {}),
         labels=("NSB", "SB"),
         threshold=THRESHOLD,
         form=form,
