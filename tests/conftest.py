@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from models.sbd import parallel
+
+# One process runs many tests, and any of them may be the first to import Ray.
+parallel.set_switches()
+
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 

@@ -16,6 +16,12 @@ from data.errors import UserError
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """``progress(items, what, total)`` yields the items and tells a person how far it is."""
 
+SWITCHES = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+}
 START_ATTEMPTS = 4
 REACH_S = 5.0
 """Within so many seconds the head of a cluster has to answer."""
@@ -32,6 +38,17 @@ def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
     return items
 
 
+def set_switches() -> None:
+    """Set what Ray reads once, while it is imported: call it before anything imports Ray.
+
+    There is no usage report and no look-up of GPUs, and workers run this interpreter. Otherwise
+    Ray takes a command begun by ``uv run`` for one that each worker has to begin anew, which fails
+    where the packages can't be fetched.
+    """
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)
+
+
 def start(workers: int) -> None:
     """Join the cluster that ``RAY_ADDRESS`` names, or start one with ``workers`` CPUs here.
 
@@ -45,12 +62,7 @@ def start(workers: int) -> None:
         return
     address = os.environ.get("RAY_ADDRESS", "local")
     check_address(address)
-    # Ray's own switches have to stand before it is imported: no usage report, no GPU look-up,
-    # and workers run this interpreter, not `uv run` anew.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
-    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    set_switches()
     import ray
 
     environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
