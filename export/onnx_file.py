@@ -61,9 +61,13 @@ def convert(
 
         return convert_trees(estimator, features, name, labels, settings, extra)
     # LinearSVC is the one converter of these that has no zipmap to switch off.
-    options = {} if type(final).__name__ == "LinearSVC" else {"zipmap": False}
+    options: dict[str, Any] = {} if type(final).__name__ == "LinearSVC" else {"zipmap": False}
     if margin:
         options["raw_scores"] = True
+    if type(final).__name__ == "KNeighborsClassifier":
+        # Distances by one operator of ONNX Runtime: the standard's way is a loop, which no file
+        # that may be a stranger's is allowed.
+        options["optim"] = "cdist"
     model = to_onnx(
         estimator,
         initial_types=[("features", FloatTensorType([None, len(features)]))],

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from itertools import count
 
 import numpy as np
 import polars as pl
 
 from features.sbd import features_of
+from features.spec import Feature
 
 SITES = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
+WIDE = 16
+"""Features whose range ends above this are distances and ratios, most of them near its begin."""
 FAMILIES = ("wired", "wifi", "lte", "bloated", "lossy")
 
 
@@ -18,7 +22,7 @@ def features(
 ) -> pl.DataFrame:
     """A table whose first features of each family tell SB from NSB, with noise per connection."""
     rng = np.random.default_rng(seed)
-    names = {f: [x.name for x in features_of(f)] for f in ("smartsbd", "smartsbd-plus")}
+    families = [features_of(family) for family in ("smartsbd", "smartsbd-plus")]
     rows: list[dict[str, object]] = []
     numbers = count()
 
@@ -40,10 +44,11 @@ def features(
                 "case": case,
                 "cc": "bpf_lia",
             }
-            for of_family in names.values():
-                for i, name in enumerate(of_family):
-                    strength = 0.9 if i < 4 or name in ("RTT_SD_Ratio", "Corr") else 0.1
-                    row[name] = sign * strength + own + rng.normal(0, 0.8)
+            for of_family in families:
+                for i, feature in enumerate(of_family):
+                    strong = i < 4 or feature.name in ("RTT_SD_Ratio", "Corr")
+                    value = sign * (0.9 if strong else 0.1) + own + rng.normal(0, 0.8)
+                    row[feature.name] = _within(feature, value)
             rows.append(row)
 
     for site in SITES:
@@ -57,3 +62,10 @@ def features(
             for _ in range(per_case):
                 add("table6", label, None, f"{label}{number}")
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _within(feature: Feature, value: float) -> float:
+    """A value of any size as one that the feature can have: fixed-point forms cut off others."""
+    if feature.high > WIDE:
+        return feature.low + math.exp(value)
+    return feature.low + (feature.high - feature.low) / (1 + math.exp(-value))
