@@ -37,7 +37,7 @@ tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (roo
 	@$(PYTHON) -m data.lab.tools
 
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
-	@$(RUN) python -m pipelines.register --check
+	@$(RUN) python -m pipelines.registry.register --check
 	@$(RUN) python -m pipelines.repro
 	@$(RUN) cczoo report --where
 	@$(RUN) cczoo zoo reproduced
@@ -63,10 +63,10 @@ bench: .make/setup ## every benchmark beside its peers, one after the other (QUI
 
 fidelity: .make/setup ## docs/fidelity*.md: the simulator beside ns-3 (where it is installed) and the kernel (after make repro)
 	$(RUN) python -m benchmarks.ns3.compare
-	$(RUN) python -m pipelines.fidelity --events data/interim/events --features data/processed/sbd.parquet --out docs/fidelity-linux.md
+	$(RUN) python -m pipelines.studies.fidelity.command --events data/interim/events --features data/processed/sbd.parquet --out docs/fidelity-linux.md
 
 papers: .make/setup ## docs/papers.md: what the papers report of classical controls, simulated; resumes
-	$(RUN) python -m pipelines.papers --seeds $(SEEDS) --out docs/papers.md
+	$(RUN) python -m pipelines.studies.papers.command --seeds $(SEEDS) --out docs/papers.md
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

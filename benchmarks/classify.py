@@ -24,12 +24,13 @@ from export.companions.feed import Feed, build_feed
 from export.companions.feed_pairs import build_pair_feed
 from export.harness import build
 from export.params import Options
+from export.source import source_of
 from export.targets import emit
 from export.vectors import timing_rows
 from features.fixed_sbd import evaluate, evaluate_pairs
 from features.fixed_series import Calls
 from features.spec import Feature
-from pipelines.zoo import open_model, source_of
+from pipelines.sources import open_model
 
 MODELS = ("smartsbd-dt", "smartsbd-rf")
 BASES_US = {

@@ -22,11 +22,12 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from features.sbd import features_of
-from models.sbd import drift, reference
-from models.sbd import table as tables
-from models.sbd.holdout import unseen_rows
+from models.sbd import windows as tables
+from models.sbd.drift import compare as drift
+from models.sbd.drift import reference
+from models.sbd.evaluate.holdout import unseen_rows
 from models.sbd.params import Drift, Protocol
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 MODEL = "smartsbd-dt"
 FEATURES = 8

@@ -154,8 +154,8 @@ def register(out: Path, folder: Path) -> dict[str, Any]:
     """Register what was trained in an empty store; seconds and versions."""
     from models.sbd.params import Params
     from pipelines import tracking
-    from pipelines.register import from_groups
-    from pipelines.train_steps import Job
+    from pipelines.registry.register import from_groups
+    from pipelines.sbd.steps import Job
 
     tracking.ROOT = folder
     os.environ.pop("MLFLOW_TRACKING_URI", None)

@@ -26,8 +26,8 @@ from features.pairs import pair_windows
 from features.params import SbdParams
 from features.sbd import compute, features_of
 from features.windows import Window, windows
-from models.sbd import store
-from models.sbd.intervals import by_connection
+from models import store
+from models.stats.intervals import by_connection
 
 MODELS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-plus")
 Judged = tuple[int, str, Window]

@@ -30,8 +30,8 @@ from export.passes import bits, vectors
 from export.source import Source
 from export.targets import emit
 from features.sbd import features_of
-from models.sbd.classifiers import make, probability
-from models.sbd.table import read, windows
+from models.sbd.train.classifiers import make, probability
+from models.sbd.windows import read, windows
 
 NAMES = (
     "RTT_SD_Ratio", "Min_RTT_Ratio", "RTT_DTWD", "CState_SD_Ratio",

@@ -28,7 +28,7 @@ from export.source import Source
 from export.targets import emit, stated
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
-from models.sbd.store import unaltered
+from models.store import unaltered
 
 MANIFEST = "manifest.json"
 FORM = "model.json"

@@ -16,7 +16,7 @@ from data.errors import UserError
 from export.lower.ensemble import as_ensemble
 from export.lower.prepare import NotLowerable, Prepared, prepare
 from features.spec import Feature
-from models.sbd.automl.trees import MEAN, TreeEnsemble
+from models.trees import MEAN, TreeEnsemble
 
 Floats = NDArray[np.float64]
 

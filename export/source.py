@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from export.document import model_hash
+from data.errors import UserError
+from export.document import loads, model_hash
 from export.ir import Form
 from features.spec import Feature, schema_hash
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
 
 
 @dataclass(frozen=True)
@@ -88,3 +92,42 @@ def identifier(name: str) -> str:
     """A name with everything but letters, digits and underscores replaced by underscores."""
     text = re.sub(r"[^0-9a-zA-Z_]", "_", name)
     return f"m_{text}" if not text or text[0].isdigit() else text
+
+
+def source_of(model: ZooModel) -> Source:
+    """A zoo entry as exporters take it.
+
+    Raises
+    ------
+    UserError
+        When its ``model.json`` isn't a form, or its ``vectors.json`` no stored answers.
+    """
+    meta = model.meta
+    form = None
+    if "model.json" in meta.files:
+        form = loads(model.read("model.json"), str(model.directory / "model.json"))
+    vectors = model.read_json("vectors.json")
+    try:
+        values = np.array(vectors["values"], dtype=np.float64).reshape(-1, len(meta.features))
+        probability = np.array(vectors["probability"], dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{model.directory}/vectors.json: values and probability of each were expected: "
+            "restore it or train again"
+        ) from None
+    return Source(
+        name=meta.name,
+        version=meta.version,
+        family=meta.family,
+        kind=meta.kind,
+        features=model.features,
+        labels=meta.labels,
+        threshold=meta.threshold,
+        form=form,
+        no_form=meta.no_form,
+        onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
+        values=values,
+        probability=probability,
+        scaling=meta.scaling,
+        feature_settings=meta.feature_settings,
+    )

@@ -17,7 +17,7 @@ from typing import Any
 
 from data import yaml_text
 from data.errors import UserError
-from pipelines.output import write_text
+from data.files import write_text
 from pipelines.params import load
 
 

@@ -24,15 +24,15 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("pipelines.lab", "collect labelled MPTCP kernel logs over emulated paths (root)"),
     "ingest": ("pipelines.ingest", "read kernel logs and traces into Parquet tables"),
     "features": ("pipelines.featurize", "compute features from ingested logs"),
-    "conditions": ("pipelines.grouping_auto", "find groups of path conditions, or assign to them"),
+    "conditions": ("pipelines.sbd.conditions", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
-    "predict": ("pipelines.predict", "which subflows share a bottleneck, and which to couple"),
+    "predict": ("pipelines.sbd.predict", "which subflows share a bottleneck, and which to couple"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
     "promote": ("pipelines.promote", "make a registered model the champion, if the gates pass"),
     "rollback": ("pipelines.rollback", "make the previous champion the champion again"),
-    "zoo": ("pipelines.zoo", "list, check, prove and release the models kept in the repository"),
+    "zoo": ("pipelines.zoo.command", "list, check, prove and release the repository's models"),
     "report": ("pipelines.report", "write the offline HTML report"),
 }
 """name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""

@@ -12,7 +12,7 @@ from data.errors import UserError
 
 if TYPE_CHECKING:
     from features.params import SbdParams
-    from models.sbd.store import ZooModel
+    from models.store import ZooModel
 
 KEY = "cczoo.settings"
 """Of a Parquet file's metadata: ``features.sbd`` as JSON."""
@@ -93,7 +93,7 @@ def check(path: Path, model: ZooModel) -> None:
         model was trained or the table was made.
     """
     from features.sbd import differing, features_of, table_of
-    from models.sbd.store import ZOO
+    from models.store import ZOO
 
     meta = model.meta
     table = table_of(meta.family)

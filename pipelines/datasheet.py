@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pipelines.output import write_text
+from data.files import write_text
 from pipelines.reporting import names, rawdata
 from pipelines.reporting.inputs import Inputs, MissingInput
 

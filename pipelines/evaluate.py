@@ -8,7 +8,7 @@ import importlib
 from pipelines import names
 
 TASKS: dict[str, tuple[str, str]] = {
-    "sbd": ("pipelines.evaluate_sbd", "a classifier or rule on a table of features"),
+    "sbd": ("pipelines.sbd.evaluate", "a classifier or rule on a table of features"),
     "cc": ("pipelines.evaluate_cc", "congestion controls on simulated scenarios, over seeds"),
 }
 """name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""

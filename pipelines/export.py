@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from data.place import check_own
     from export.manifest import MANIFEST, bundle_files, own_files
     from export.passes import transformed
-    from models.sbd.store import replace_directory
+    from models.store import replace_directory
     from pipelines.sources import open_source
 
     if args.list:
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     from export.params import Options
-    from export.targets import TARGETS, target
-    from pipelines.zoo import open_model, targets_of
+    from export.targets import TARGETS, target, targets_of
+    from pipelines.sources import open_model
 
     fitting = targets_of(open_model(args.model)) if args.model else list(TARGETS)
     rows = [

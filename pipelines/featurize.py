@@ -84,7 +84,7 @@ def _settings(args: argparse.Namespace) -> SbdParams:
     from features.params import SbdParams
     from features.sbd import table_of
     from pipelines.params import load
-    from pipelines.zoo import open_model
+    from pipelines.sources import open_model
 
     if args.model is None:
         return load(args.params).features.sbd
@@ -179,8 +179,8 @@ Result = tuple[list[tuple[Any, ...]], Any, list[str]]
 
 def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd") -> None:
     """Write the table under a temporary name, then rename; settings and hashes go along."""
+    from data.files import write_file
     from pipelines.computed_with import recorded
-    from pipelines.output import write_file
 
     told = recorded(what, params)
     write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "let an exported model switch a live connection's congestion control",
         "cczoo lab live build/smartsbd-dt --scenario live-nsb,live-sb --out /tmp/live",
     )
-    from pipelines import live as live_action
+    from pipelines.live import command as live_action
 
     live_action.add_arguments(live)
     for sub in (one, many):
@@ -143,9 +143,9 @@ def _collect(args: argparse.Namespace) -> int:
 
 
 def _live(args: argparse.Namespace) -> int:
-    from pipelines import live
+    from pipelines.live import command
 
-    return live.run(args)
+    return command.run(args)
 
 
 def _words(now: Progress) -> str:

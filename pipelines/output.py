@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import re
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
-
-from data.place import part_of
 
 T = TypeVar("T")
 LINE_S = 10
@@ -27,38 +21,6 @@ def print_json(value: Any) -> None:
     """Write one JSON document to stdout, and nothing else."""
     json.dump(value, sys.stdout, indent=2, sort_keys=False, allow_nan=False, default=str)
     sys.stdout.write("\n")
-
-
-def write_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Have a file written whole or not at all, its folder with it.
-
-    Raises
-    ------
-    UserError
-        Where nothing can be written.
-    """
-    with part_of(path) as part:
-        try:
-            write(part)
-        except Exception as error:
-            number = _refusal(error, path.parent)
-            if number is None:
-                raise
-            raise OSError(number, str(error)) from None
-
-
-def _refusal(error: Exception, folder: Path) -> int | None:
-    """The system's number of what hindered polars, which tells it in its text or not at all."""
-    if found := re.search(r"\(os error (\d+)\)", str(error)):
-        return int(found[1])
-    if type(error).__name__ != "ComputeError":  # by its name: polars is slow to import
-        return None
-    return errno.ENOSPC if os.statvfs(folder).f_bavail == 0 else errno.EIO
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; see `write_file`."""
-    write_file(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def size(count: int) -> str:

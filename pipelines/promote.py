@@ -14,7 +14,7 @@ from pipelines.output import print_json
 if TYPE_CHECKING:
     from pipelines.gates import Finding
     from pipelines.gates.comparison import Comparison
-    from pipelines.promotions import Move
+    from pipelines.registry.aliases import Move
 
 EXAMPLE = """examples:
   cczoo promote smartsbd-dt --dry-run
@@ -46,26 +46,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Promote; 1 when a gate refuses or another promotion was faster."""
     from data.errors import UserError
-    from pipelines import promotions, registry, tracking
+    from pipelines import tracking
+    from pipelines.registry import aliases, entries
 
     if args.features != FEATURES and not args.features.is_file():
         raise UserError(f"{args.features}: no such features file: make it with `cczoo features`")
-    address = registry.Address.parse(args.name)
+    address = entries.Address.parse(args.name)
     if args.log and tracking.is_missing():
         if args.json:
             print_json([])
         else:
-            where, hint = tracking.shown_uri(), registry.nearest(address.registered)
+            where, hint = tracking.shown_uri(), entries.nearest(address.registered)
             print(f"{address.registered}: no moves yet: nothing is registered in {where}{hint}")
         return 0
-    registry.check_there(address.registered)
+    entries.check_there(address.registered)
     tracking.module()
     with tracking.reported():
         if args.log:
             return print_log(address.registered, args.json)
         try:
             result = _promote(args, address)
-        except promotions.Lost as lost:
+        except aliases.Lost as lost:
             result = {"ok": False, "name": address.registered, "problems": [str(lost)]}
     if args.json:
         print_json(result)
@@ -77,15 +78,16 @@ def run(args: argparse.Namespace) -> int:
 def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     from dataclasses import replace
 
-    from pipelines import gates, params, promotions, registry
+    from pipelines import gates, params
+    from pipelines.registry import aliases, entries
 
-    name = registry.own(address)
+    name = entries.own(address)
     named = "@" in args.name.partition("?")[0] or address.version
-    chosen = registry.find(address if named else replace(address, alias="candidate"))
+    chosen = entries.find(address if named else replace(address, alias="candidate"))
     to = str(chosen.version)
     if not args.dry_run:
-        promotions.settle(name)
-    before = promotions.aliases(name)
+        aliases.settle(name)
+    before = aliases.aliases(name)
     champion = before.get("champion", "")
     result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
     result["dry_run"] = args.dry_run
@@ -94,7 +96,7 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     path = args.params or (Path("params.yaml") if Path("params.yaml").is_file() else None)
     settings = params.load(path)
     # A group's first own model takes over from the pooled champion, which serves it so far.
-    holder = registry.serving(name)
+    holder = entries.serving(name)
     comparison = _comparison(args.features, settings, chosen, holder)
     findings = gates.judge(comparison, settings.promotion.gates)
     evidence = {
@@ -107,14 +109,15 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     result["problems"] = [f"{g}: {f.reason}" for g, f in findings.items() if f.passed is False]
     if result["problems"] or args.dry_run:
         return result | {"ok": not result["problems"]}
-    move = promotions.Move(name, "promote", champion, to, champion, evidence, args.reason)
+    move = aliases.Move(name, "promote", champion, to, champion, evidence, args.reason)
     return result | _moved(move, findings)
 
 
 def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
-    from pipelines import promotions, tracking
+    from pipelines import tracking
+    from pipelines.registry import aliases
 
-    event = promotions.make(move)
+    event = aliases.make(move)
     certificate = (
         findings["certificate"].evidence["certificate"] if "certificate" in findings else {}
     )
@@ -130,14 +133,14 @@ def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
 def _comparison(features: Path, settings: Any, chosen: Any, holder: Any) -> Comparison:
     import json
 
-    from models.sbd.store import load
-    from pipelines import registry
+    from models.store import load
     from pipelines.gates.comparison import Comparison
+    from pipelines.registry import entries
 
     return Comparison(
         name=chosen.name,
-        candidate=load(registry.fetch(chosen)),
-        champion=load(registry.fetch(holder)) if holder is not None else None,
+        candidate=load(entries.fetch(chosen)),
+        champion=load(entries.fetch(holder)) if holder is not None else None,
         features=features,
         protocol=settings.models.sbd.protocol,
         only=json.loads(chosen.tags.get("group", "{}")),
@@ -145,8 +148,8 @@ def _comparison(features: Path, settings: Any, chosen: Any, holder: Any) -> Comp
 
 
 def _test_set(comparison: Comparison) -> dict[str, Any]:
-    from models.sbd.holdout import RULE
-    from models.sbd.testset import table_hash
+    from models.sbd.evaluate.holdout import RULE
+    from models.sbd.evaluate.testset import table_hash
 
     table = comparison.test.table
     return {
@@ -219,11 +222,11 @@ def _short(value: Any) -> str:
 
 def print_log(name: str, as_json: bool) -> int:
     """Print a model's moves; 1 where the log was tampered with."""
-    from pipelines import promotions, registry
+    from pipelines.registry import aliases, entries
 
-    events = promotions.history(name)
+    events = aliases.history(name)
     if not events:
-        registry.serving(name)  # A name that was mistyped has no moves either.
+        entries.serving(name)  # A name that was mistyped has no moves either.
     if as_json:
         print_json(events)
     else:

@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the report, or tell where it is."""
     if args.where:
         return where(args.out, args.json)
-    from pipelines.output import print_json, write_text
+    from data.files import write_text
+    from pipelines.output import print_json
     from pipelines.reporting import headline
     from pipelines.reporting.inputs import Inputs
     from pipelines.reporting.page import render
@@ -83,7 +84,7 @@ def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
     """
     import polars as pl
 
-    from pipelines.output import write_text
+    from data.files import write_text
     from pipelines.reporting.inputs import MissingInput
 
     frames: dict[str, pl.DataFrame] = {}

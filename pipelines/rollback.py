@@ -20,9 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Roll back; 1 when there is nothing to go back to or another move was faster."""
-    from pipelines import promotions, registry, tracking
+    from pipelines import tracking
+    from pipelines.registry import aliases as promotions
+    from pipelines.registry import entries
 
-    registry.check_there(registry.Address.parse(args.name).registered)
+    entries.check_there(entries.Address.parse(args.name).registered)
     tracking.module()
     with tracking.reported():
         try:
@@ -40,15 +42,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _roll_back(text: str, reason: str) -> dict[str, Any]:
     from data.errors import UserError
-    from pipelines import promotions, registry, tracking
+    from pipelines import tracking
+    from pipelines.registry import aliases as promotions
+    from pipelines.registry import entries
 
-    address = registry.Address.parse(text)
+    address = entries.Address.parse(text)
     if address.version or "@" in text.partition("?")[0]:
         raise UserError(
             f"{text}: a rollback goes from @champion to @previous, give NAME alone; to another "
             f"version: cczoo promote {text}"
         )
-    name = registry.own(address)
+    name = entries.own(address)
     promotions.settle(name)
     aliases = promotions.aliases(name)
     champion, to = (aliases.get(alias, "") for alias in ("champion", "previous"))
@@ -57,7 +61,7 @@ def _roll_back(text: str, reason: str) -> dict[str, Any]:
         return result | {"problems": [f"{name}: no @previous version to go back to"]}
     # Its gates passed when it was promoted; that it is still the same is checked now.
     version = tracking.client().get_model_version(name, to)
-    registry.fetch(version)
+    entries.fetch(version)
     stack = promotions.standing(promotions.history(name))
     before = stack[-3] if len(stack) > 2 else ""
     evidence = {"entry_hash": version.tags["entry_hash"]}

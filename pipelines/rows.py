@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.sbd.table import Windows, read, windows
 from models.sbd.usable import Dropped, check_unique, usable
+from models.sbd.windows import Windows, read, windows
 
 
 def load_table(path: Path) -> Windows:

@@ -1,4 +1,4 @@
-"""What ``cczoo export`` may be given: a model, an ONNX file, or a function without training."""
+"""What commands may be given: a model, an ONNX file, or a function without training."""
 
 from __future__ import annotations
 
@@ -11,6 +11,32 @@ MODEL = "name in the zoo, a directory, or registry:NAME[@ALIAS|/VERSION][?group=
 if TYPE_CHECKING:
     from export.params import Options
     from export.source import Source
+    from models.store import ZooModel
+
+
+def open_model(name: str, zoo: Path | None = None) -> ZooModel:
+    """A model by zoo name, directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
+
+    What every command takes for a model.
+
+    Parameters
+    ----------
+    name : str
+    zoo : Path, optional
+        Another zoo than the repository's.
+
+    Raises
+    ------
+    UserError
+        When there is none, with the nearest name.
+    """
+    from models.store import load
+
+    if not name.startswith("registry:"):
+        return load(name, zoo)
+    from pipelines.registry.entries import fetch_entry
+
+    return load(Path(fetch_entry(name)))
 
 
 def open_source(name: str, options: Options) -> Source:
@@ -30,7 +56,7 @@ def open_source(name: str, options: Options) -> Source:
         When there is none, with the nearest name.
     """
     from export.functions import FUNCTIONS
-    from pipelines.zoo import open_model, source_of
+    from export.source import source_of
 
     if name in FUNCTIONS:
         return FUNCTIONS[name](options)

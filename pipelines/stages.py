@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import UserError
+from data.files import write_text
 from pipelines.gates import GATES
-from pipelines.output import write_text
 from pipelines.stage_imports import PACKAGES, Project, Symbol
 
 EXAMPLE = "example: python -m pipelines.stages --write"
@@ -23,32 +23,32 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     ),
     "ingest": (*COMMAND, ("pipelines.ingest", "run")),
     "features": (*COMMAND, ("pipelines.featurize", "run")),
-    "search": (*COMMAND, *TRAIN, ("pipelines.train_steps", "step_search")),
-    "protocol": (*COMMAND, *TRAIN, ("pipelines.train_steps", "step_protocol")),
+    "search": (*COMMAND, *TRAIN, ("pipelines.sbd.steps", "step_search")),
+    "protocol": (*COMMAND, *TRAIN, ("pipelines.sbd.steps", "step_protocol")),
     "series": (*COMMAND, ("pipelines.featurize", "run")),
     "neural": (
         *COMMAND,
         *TRAIN,
-        ("pipelines.train_neural", "NeuralJob"),
-        ("pipelines.train_neural_fit", "fit"),
+        ("pipelines.sbd.neural", "NeuralJob"),
+        ("pipelines.sbd.neural_fit", "fit"),
     ),
     "fit": (
         *COMMAND,
         *TRAIN,
-        ("pipelines.train_steps", "step_fit"),
-        ("pipelines.zoo", "add_arguments"),
-        ("pipelines.zoo_add", "add"),
+        ("pipelines.sbd.steps", "step_fit"),
+        ("pipelines.zoo.command", "add_arguments"),
+        ("pipelines.zoo.add", "add"),
     ),
-    "groups": (*COMMAND, *TRAIN, ("pipelines.groups", "run")),
+    "groups": (*COMMAND, *TRAIN, ("pipelines.sbd.groups", "run")),
     "reproduced": (
         *COMMAND,
-        ("pipelines.zoo", "add_arguments"),
-        ("pipelines.zoo_reproduced", "run"),
+        ("pipelines.zoo.command", "add_arguments"),
+        ("pipelines.zoo.reproduced", "run"),
     ),
     "bundle": (*COMMAND, ("pipelines.export", "run")),
     "verify": (*COMMAND, ("pipelines.verify", "run")),
     "report": (*COMMAND, ("pipelines.report", "run")),
-    "register": (("pipelines.register", "run"),),
+    "register": (("pipelines.registry.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
 NEVER: tuple[Symbol, ...] = (("pipelines.gates", "gate"),)

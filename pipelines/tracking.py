@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import subprocess
@@ -98,7 +97,7 @@ def check_store() -> None:
         raise UserError(
             f"{uri}: MLflow server out of reach ({reason}): start it or correct "
             "MLFLOW_TRACKING_URI; a training is stored locally with --offline and sent later with "
-            "`python -m pipelines.register --sync`"
+            "`python -m pipelines.registry.register --sync`"
         ) from None
 
 
@@ -237,12 +236,6 @@ def git_commit() -> str:
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
     return done.stdout.strip()
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def command_line() -> str:

@@ -84,26 +84,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the steps asked for, or the search within a budget."""
-    from models.sbd import parallel, store
-    from pipelines import register, train_steps
+    from models import parallel, store
     from pipelines.output import print_json
+    from pipelines.registry import register
+    from pipelines.sbd import steps
 
     if args.groups is not None:
         return _grouped(args)
     if args.model == "neural":
-        from pipelines import train_neural
+        from pipelines.sbd import neural
 
-        return train_neural.run(args, FEATURES)
+        return neural.run(args, FEATURES)
     if args.model == "auto":
-        from pipelines import train_auto
+        from pipelines.sbd import automl
 
-        return train_auto.run(args)
+        return automl.run(args)
     if args.budget is not None or args.model is not None:
         return _within_budget(args)
-    job = train_steps.Job(
+    job = steps.Job(
         features=args.features,
         out=args.out or OUT,
-        params=train_steps.load_params(args.params, args.seed),
+        params=steps.load_params(args.params, args.seed),
         events=args.events,
         zoo=args.zoo or store.TRAINED,
     )
@@ -113,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     summary = {}
     try:
         for step in [args.step] if args.step else STEPS:
-            summary[step] = train_steps.STEPS[step](job)
+            summary[step] = steps.STEPS[step](job)
     finally:
         parallel.stop()
     summary["dropped"] = job.dropped.described()
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(summary)
     else:
-        train_steps.print_summary(summary)
+        steps.print_summary(summary)
     return 0
 
 
@@ -131,7 +132,7 @@ def _grouped(args: argparse.Namespace) -> int:
     """1 where a group failed."""
     from data.errors import UserError
     from features.sbd import features_of
-    from pipelines import groups, train_steps
+    from pipelines.sbd import groups, steps
 
     for given, flag in ((args.step, "--step"), (args.budget, "--budget"), (args.zoo, "--zoo")):
         if given:
@@ -139,10 +140,10 @@ def _grouped(args: argparse.Namespace) -> int:
     if args.out is None:
         raise UserError("--out is missing: --groups writes results, models and a figure there")
     features_of(args.family)
-    job = train_steps.Job(
+    job = steps.Job(
         features=args.features,
         out=args.out,
-        params=train_steps.load_params(args.params, args.seed),
+        params=steps.load_params(args.params, args.seed),
         events=args.events,
     )
     if not args.no_register:
@@ -155,10 +156,11 @@ def _within_budget(args: argparse.Namespace) -> int:
     from data.errors import UserError, unknown_name
     from export.budget import parse_budget
     from features.sbd import features_of
-    from models.sbd import parallel
-    from models.sbd.pareto import SPACES
-    from pipelines import register, train_steps
-    from pipelines.train_budget import run_search
+    from models import parallel
+    from models.sbd.train.pareto import SPACES
+    from pipelines.registry import register
+    from pipelines.sbd import steps
+    from pipelines.sbd.budget import run_search
 
     for given, flag in ((args.budget, "--budget"), (args.model, "--model"), (args.out, "--out")):
         if not given:
@@ -170,8 +172,8 @@ def _within_budget(args: argparse.Namespace) -> int:
         raise unknown_name("model", args.model, SPACES)
     budget = parse_budget(args.budget)
     features_of(args.family)
-    params = train_steps.load_params(args.params, args.seed)
-    job = train_steps.Job(features=args.features, out=args.out, params=params)
+    params = steps.load_params(args.params, args.seed)
+    job = steps.Job(features=args.features, out=args.out, params=params)
     if not args.no_register:
         _check_registry(args)
     try:
@@ -185,7 +187,8 @@ def _within_budget(args: argparse.Namespace) -> int:
 
 def _check_registry(args: argparse.Namespace) -> None:
     """Hours of training shouldn't end at a server that was never there."""
-    from pipelines import register, tracking
+    from pipelines import tracking
+    from pipelines.registry import register
 
     if not register.is_offline(args.offline):
         tracking.check_store()

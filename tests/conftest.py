@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.sbd import parallel
+from models import parallel
 
 # One process runs many tests, and any of them may be the first to import Ray.
 parallel.set_switches()

@@ -12,7 +12,7 @@ from export.forms.nodes import MAX_NODES
 from export.lower.linear import decision_cut
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
-from models.sbd.automl import trees
+from models import trees
 
 
 def lower(prepared: Prepared) -> Forest:

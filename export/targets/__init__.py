@@ -19,11 +19,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from data.errors import UserError, unknown_name
 from export.params import Options, VerifyParams
 from export.source import Source
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
 
 TARGETS: dict[str, str] = {
     "bpf": "export.targets.bpf",
@@ -81,6 +84,13 @@ def carrying(kinds: set[str], features: int) -> list[str]:
         for name in TARGETS
         if kinds & target(name).TAKES and features <= getattr(target(name), "WIDEST", features)
     ]
+
+
+def targets_of(model: ZooModel) -> list[str]:
+    """Names of the targets that can carry a zoo entry."""
+    has = {model.meta.kind} if "model.json" in model.meta.files else set()
+    has |= {"float"} if "model.onnx" in model.meta.files else set()
+    return carrying(has, len(model.meta.features))
 
 
 def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:

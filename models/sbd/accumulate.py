@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from data.strict import Strict
-from models.sbd.calibration import logit, sigmoid
+from models.stats.calibration import logit, sigmoid
 
 FORGET_GRID = (0.5, 0.7, 0.8, 0.9)
 """Never 1: a state that doesn't fade couldn't follow a bottleneck that moves, which no data here
@@ -115,7 +115,7 @@ def fit(
     confidence : float
         Kept in the result.
     """
-    from models.sbd.calibration import platt
+    from models.stats.calibration import platt
 
     slope, offset = platt(logit(probability), y)
     x = slope * logit(probability) + offset

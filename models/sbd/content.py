@@ -9,7 +9,7 @@ import numpy as np
 
 from features.grid import integers
 from features.spec import Feature
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 BLOCK = 4096
 """Rows at a time: a series has 900 columns."""
@@ -21,7 +21,7 @@ def content_hash(table: Windows, features: Sequence[Feature]) -> str:
     Parameters
     ----------
     table : Windows
-        N rows, in the order of `models.sbd.table.windows`: source, connection, subflows, window.
+        N rows, in the order of `models.sbd.windows.windows`: source, connection, subflows, window.
     features : sequence of Feature
         Columns, in this order.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from features.grid import on_grid
 from features.spec import Feature
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 PROBABILITY = 6
 """Decimals of a stored answer: ONNX computes in float32, which errs by some 1e-7."""

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 SHOWN = 4
 """Columns that a message names; ``--json`` has all."""

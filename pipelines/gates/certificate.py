@@ -10,7 +10,7 @@ from data.strict import Strict
 from pipelines.gates import Finding
 
 if TYPE_CHECKING:
-    from models.sbd.store import ZooModel
+    from models.store import ZooModel
     from pipelines.gates.comparison import Comparison
 
 TARGETS = ("c", "table", "bpf", "mlp-c", "python", "json", "onnx")
@@ -63,7 +63,7 @@ def signed(model: ZooModel, settings: Settings) -> tuple[dict[str, str], str]:
     from export.manifest import read_bundle
     from export.plain_files import Broken
     from export.reemit import differing, refusal
-    from pipelines.zoo import source_of
+    from export.source import source_of
 
     directory = Path(settings.bundle.replace("{name}", model.meta.name))
     try:

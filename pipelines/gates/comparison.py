@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from export.budget import FIGURES, cost
 from features.sbd import differing
-from models.sbd import testset
-from models.sbd.intervals import by_connection
+from models.sbd.evaluate import testset
 from models.sbd.params import Protocol
-from models.sbd.store import ZooModel, replace_directory
-from models.sbd.table import Windows, attributes, read, windows
+from models.sbd.windows import Windows, attributes, read, windows
+from models.stats.intervals import by_connection
+from models.store import ZooModel
 from pipelines.computed_with import check
 
 
@@ -167,8 +167,8 @@ class Comparison:
     def _hits(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Windows as the kernel answers them (integers, where there are any), connections."""
         from export.fixed import to_integers
-        from pipelines.evaluate_sbd import verdicts_of
-        from pipelines.zoo import source_of
+        from export.source import source_of
+        from pipelines.sbd.evaluate import verdicts_of
 
         found = []
         for model in self.models:
@@ -203,7 +203,15 @@ class Comparison:
         """Certificate of a model's bundle, exported and verified now; made once."""
         key = (str(model.directory), tuple(targets))
         if key not in self._proofs:
-            self._proofs[key] = certify(model, targets)
+            from export.proof import prove
+            from export.source import source_of
+            from export.targets import fitting
+
+            source = source_of(model)
+            carried = fitting(source)
+            chosen = [target for target in targets if target in carried]
+            made = prove(source, chosen, f"cczoo promote {model.meta.name}")
+            self._proofs[key] = json.loads(made.certificate)
         return self._proofs[key]
 
     def costs(self, model: ZooModel) -> dict[str, Any]:
@@ -212,32 +220,3 @@ class Comparison:
         measured = [t for proof in known for t in proof["targets"] if t["target"] == "c"]
         measured = measured or self.proof(model, ["c"])["targets"]
         return {key: cost(target, key) for target in measured[:1] for key in FIGURES}
-
-
-def fitting(model: ZooModel, wanted: Sequence[str]) -> list[str]:
-    """Those of the wanted targets that can carry a model."""
-    from export.targets import fitting as all_fitting
-    from pipelines.zoo import source_of
-
-    known = all_fitting(source_of(model))
-    return [target for target in wanted if target in known]
-
-
-def certify(model: ZooModel, targets: Sequence[str]) -> dict[str, Any]:
-    """Export to targets that can carry the model, build, run and compare: ``certificate.json``."""
-    import json
-
-    from export.certificate import CERTIFICATE
-    from export.manifest import bundle_files
-    from export.params import Options, VerifyParams
-    from export.verify import verify
-    from pipelines.zoo import source_of
-
-    options, chosen = Options(), fitting(model, targets)
-    with tempfile.TemporaryDirectory(prefix="cczoo-promote-") as folder:
-        bundle = Path(folder) / "bundle"
-        command = f"cczoo promote {model.meta.name}"
-        replace_directory(bundle, bundle_files(source_of(model), chosen, options, command))
-        verify(bundle, VerifyParams())
-        certificate: dict[str, Any] = json.loads((bundle / CERTIFICATE).read_text())
-    return certificate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from data.errors import UserError
-from models.sbd.store import ZooModel, load
-from models.sbd.store import names as zoo_names
+from models.store import ZooModel, load
+from models.store import names as zoo_names
 from pipelines.reporting import names, tree
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.markup import Column, code, details, figure, paragraph, table

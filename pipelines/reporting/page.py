@@ -125,7 +125,8 @@ def _note(text: str, command: str) -> str:
 
 
 def _facts(inputs: Inputs) -> list[tuple[str, str]]:
-    from pipelines.tracking import file_hash, git_commit
+    from data.files import file_hash
+    from pipelines.tracking import git_commit
 
     facts = []
     found = headline.numbers(inputs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from models.sbd.params import THRESHOLD
-from models.sbd.table import read, windows
+from models.sbd.windows import read, windows
 
 MODELS = ("smartsbd-dt-top1", "smartsbd-dt", "smartsbd-rf", "smartsbd-plus-lr", "threshold")
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from data.errors import UserError, unknown_name
-from models.sbd.table import windows
+from models.sbd.windows import windows
 
 
 def test_a_name_out_of_an_array_is_plain_text():

@@ -125,7 +125,7 @@ def test_export_refuses_what_its_manifest_does_not_list(tmp_path: Path) -> None:
 
 
 def test_model_directory_with_something_else_is_not_replaced(tmp_path: Path) -> None:
-    from models.sbd import store
+    from models import store
 
     model = store.load("smartsbd-dt")
     files = {name: model.read(name) for name in (*model.meta.files, "meta.json")}
@@ -140,7 +140,7 @@ def test_model_directory_with_something_else_is_not_replaced(tmp_path: Path) -> 
 def test_a_forged_or_altered_bundle_and_entry_keep_their_files(tmp_path: Path) -> None:
     from export.document import canonical
     from export.manifest import MANIFEST, _sha256, own_files
-    from models.sbd import store
+    from models import store
     from pipelines.cli import main
 
     out = tmp_path / "bundle"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from export.bpf.build import why_not
-from models.sbd.store import names
+from models.store import names
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")

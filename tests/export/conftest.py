@@ -25,7 +25,7 @@ def table():
 @pytest.fixture(scope="session")
 def zoo(tmp_path_factory, table):
     """A zoo with one model of each kind."""
-    from pipelines.zoo import write_entry
+    from export.entry import write_entry
 
     x, y = table
     root = tmp_path_factory.mktemp("zoo")
@@ -42,8 +42,9 @@ def bundles(zoo, tmp_path_factory):
     from export.bpf.build import why_not
     from export.manifest import bundle_files
     from export.params import Options
-    from models.sbd.store import load, names, replace_directory
-    from pipelines.zoo import source_of, targets_of
+    from export.source import source_of
+    from export.targets import targets_of
+    from models.store import load, names, replace_directory
 
     if no_bpf := why_not():
         print(f"bundles without eBPF: {no_bpf}")

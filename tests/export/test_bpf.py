@@ -22,7 +22,7 @@ from export.forms.tree import Tree
 from export.manifest import bundle_files
 from export.params import Options
 from export.targets import emit
-from models.sbd.store import replace_directory
+from models.store import replace_directory
 from pipelines.cli import main
 
 STUMP = Nodes((0, -1, -1), (7, 10, 20), (2, 0, 0))

@@ -31,7 +31,7 @@ from export.lower import lower
 from export.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.verify import verify
-from models.sbd.store import replace_directory
+from models.store import replace_directory
 
 pytestmark = pytest.mark.kernel
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

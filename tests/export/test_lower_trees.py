@@ -14,7 +14,7 @@ from export.lower import NotLowerable, lower
 from export.onnx_file import convert
 from export.onnx_run import predict
 from features.spec import Feature
-from models.sbd.automl.trees import FIELDS, OtherTrees, TreeArrays, TreeEnsemble, from_xgboost, of
+from models.trees import FIELDS, OtherTrees, TreeArrays, TreeEnsemble, from_xgboost, of
 
 FEATURES = (
     Feature("ratio", "1", 0.0, 16.0, 1000, "rtt", "a ratio"),

@@ -27,7 +27,7 @@ from export.tanh import bound, largest_error, stated_error, tanh_curve
 from export.targets import emit
 from export.vectors import make_vectors
 from export.verify import verify
-from models.sbd.store import replace_directory
+from models.store import replace_directory
 from pipelines.cli import main
 
 QUICK = VerifyParams(random=200)

@@ -11,7 +11,7 @@ from data.errors import UserError
 from export.document import canonical
 from export.manifest import MANIFEST, _sha256, read_manifest
 from export.plain_files import Broken
-from models.sbd import store
+from models import store
 from pipelines.cli import main
 
 

@@ -17,6 +17,7 @@ from small_networks import policy
 
 from data.errors import UserError
 from export.document import dumps, loads
+from export.entry import write_entry
 from export.fixed import INT32_MAX, INT32_MIN, to_integers, to_values
 from export.harness import build
 from export.lower import NotLowerable, lower
@@ -25,11 +26,11 @@ from export.manifest import bundle_files
 from export.onnx_run import predict
 from export.onnx_source import source_from_onnx
 from export.params import Options, VerifyParams
+from export.source import source_of
 from export.targets import emit
 from export.vectors import make_vectors
 from export.verify import verify
-from models.sbd.store import load, replace_directory
-from pipelines.zoo import source_of, write_entry
+from models.store import load, replace_directory
 
 QUICK = VerifyParams(random=200)
 STOPS = {"tol": 1.0, "n_iter_no_change": 40}

@@ -15,11 +15,11 @@ from export.onnx_options import batch_of, with_batch
 from export.onnx_run import predict
 from export.onnx_source import source_from_onnx
 from export.params import Options, VerifyParams
+from export.source import source_of
 from export.verify import verify
 from models.onnx_safe import parsed
-from models.sbd.store import load, replace_directory
+from models.store import load, replace_directory
 from pipelines.cli import main
-from pipelines.zoo import source_of
 
 QUICK = VerifyParams(random=100)
 NETWORKS = {

@@ -18,11 +18,11 @@ from export.harness import CannotRun, Program
 from export.manifest import bundle_files
 from export.onnx_child import predict_apart
 from export.params import Options, VerifyParams
+from export.source import source_of
 from export.verify import verify
 from models.onnx_safe import open_session
-from models.sbd.store import load, replace_directory, save
+from models.store import load, replace_directory, save
 from pipelines.cli import main
-from pipelines.zoo import source_of
 
 QUICK = VerifyParams(random=200, timeout_s=60)
 

@@ -322,9 +322,10 @@ def test_any_machine_compiles_without_a_warning_and_answers_the_same(flags, tmp_
 
 @pytest.fixture(scope="module")
 def bundle(table, features, tmp_path_factory):
+    from export.entry import write_entry
     from export.manifest import bundle_files
-    from models.sbd.store import load, replace_directory
-    from pipelines.zoo import source_of, write_entry
+    from export.source import source_of
+    from models.store import load, replace_directory
 
     x, y = table
     root = tmp_path_factory.mktemp("rbf")

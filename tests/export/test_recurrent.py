@@ -22,7 +22,7 @@ from export.onnx_source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.targets import emit
 from export.verify import verify
-from models.sbd.store import replace_directory
+from models.store import replace_directory
 
 CELLS = {
     "lstm": {"kind": "LSTM"},

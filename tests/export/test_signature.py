@@ -121,7 +121,7 @@ def test_without_ssh_keygen_the_package_is_named(tmp_path, monkeypatch, capsys):
 
 @needs_ssh
 def test_the_certificate_gate_can_demand_a_signature(keys, tmp_path, capsys):
-    from models.sbd.store import load
+    from models.store import load
 
     out = tmp_path / "smartsbd-dt"
     command = ["export", "smartsbd-dt", "-t", "json", "--out", str(out)]

@@ -15,6 +15,7 @@ from test_export_verify import rewrite
 
 from data.errors import UserError
 from export import sandbox
+from export.bpf.live import open_bundle
 from export.certificate import CERTIFICATE
 from export.companions.agreement import agreement
 from export.document import canonical, dumps, loads
@@ -27,7 +28,6 @@ from export.targets.lut import _header
 from export.verify import verify
 from features.spec import Feature, schema_hash
 from pipelines.cli import main
-from pipelines.live_kernel import open_bundle
 
 QUICK = VerifyParams(random=20, timeout_s=60)
 no_sandbox = sandbox.why_not()

@@ -11,10 +11,10 @@ from small_models import ESTIMATORS
 
 from data.errors import UserError
 from export.document import loads
+from export.entry import write_entry
 from features.spec import Feature, schema_hash
-from models.sbd import store
+from models import store
 from pipelines.cli import main
-from pipelines.zoo import write_entry
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -14,16 +14,16 @@ from data.store import iter_connections
 from export.companions import sbd as companion
 from export.companions.agreement import agreement
 from export.document import canonical
+from export.entry import write_entry
 from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from features.params import SbdParams
 from features.smartsbd import FEATURES
-from models.sbd import store
+from models import store
 from models.sbd.params import Params
-from models.sbd.table import windows
+from models.sbd.windows import windows
 from pipelines import cli, computed_with
-from pipelines.train_steps import Job
-from pipelines.zoo import write_entry
+from pipelines.sbd.steps import Job
 
 FACTOR = "#define SBD_WINDOW_FACTOR {}U"
 RTT = [feature for feature in FEATURES if "Thpt" not in feature.name]

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
+from data.files import write_file
 from features.sbd import FAMILIES, features_of
 from pipelines import cli, featurize
-from pipelines.output import write_file
 
 NAMES = [f.name for family in FAMILIES for f in features_of(family)]
 

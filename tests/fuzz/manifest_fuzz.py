@@ -11,12 +11,12 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["export", "models.sbd.store", "data.errors"]):
+with atheris.instrument_imports(include=["export", "models.store", "data.errors"]):
     from data.errors import UserError
     from export.document import canonical
     from export.manifest import _sha256, read_manifest
     from export.plain_files import Broken
-    from models.sbd import store
+    from models import store
 
 from document_fuzz import change
 

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import synthetic
 
-from models.sbd.table import Windows, windows
+from models.sbd.windows import Windows, windows
 
 
 @pytest.fixture(scope="session")

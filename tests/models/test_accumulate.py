@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.sbd.accumulate import Verdicts, accumulate, decide, fit, last_of_each
-from models.sbd.calibration import sigmoid
+from models.stats.calibration import sigmoid
 
 
 def test_accumulation_by_hand() -> None:
@@ -56,7 +56,7 @@ def test_confident_verdicts_are_as_right_as_they_say() -> None:
     rng = np.random.default_rng(2)
     settings = fit(*_probabilities(rng, independent=False), confidence=0.9)
     p, y, group = _probabilities(np.random.default_rng(3), independent=False)
-    from models.sbd.evaluation import connection_state
+    from models.sbd.evaluate.scores import connection_state
 
     verdict = decide(connection_state(p, group, settings), settings.limit)
     said = verdict >= 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from models.sbd.calibration import (
+from models.stats.calibration import (
     CLIP,
     apply_isotonic,
     isotonic,

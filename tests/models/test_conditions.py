@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from data.errors import UserError
-from models.sbd import conditions, medoids
+from models.sbd.conditions import clusters as conditions
+from models.sbd.conditions import medoids
 from models.sbd.params import Conditions
 
 pytestmark = pytest.mark.xdist_group("tslearn")

@@ -12,7 +12,7 @@ from features.sbd import features_of
 from features.spec import Feature
 from models.sbd import digits
 from models.sbd.content import content_hash
-from models.sbd.table import read, windows
+from models.sbd.windows import read, windows
 
 SPECS = features_of("smartsbd")
 NAMES = [feature.name for feature in SPECS]

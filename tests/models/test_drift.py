@@ -8,9 +8,10 @@ import pytest
 import synthetic
 
 from data.errors import UserError
-from models.sbd import drift, reference
+from models.sbd.drift import compare as drift
+from models.sbd.drift import reference
 from models.sbd.params import Drift
-from models.sbd.table import windows
+from models.sbd.windows import windows
 
 NAMES = ["RTT_SD_Ratio", "Min_RTT_Ratio", "RTT_ED"]
 SETTINGS = Drift(permutations=200, trees=10)

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
-from models.sbd import table as tables
+from models.sbd import windows as tables
 from models.sbd.accumulate import Verdicts
-from models.sbd.evaluation import coverage, delay, score
+from models.sbd.evaluate.scores import coverage, delay, score
 
 
 def small() -> tables.Windows:

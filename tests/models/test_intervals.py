@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from models.sbd.intervals import by_connection, over_splits
+from models.stats.intervals import by_connection, over_splits
 
 
 def test_over_splits_is_wider_than_the_plain_t_interval() -> None:

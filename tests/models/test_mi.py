@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from models.sbd import mi
+from models.sbd.train import ranking
 
 NAMES = ("Thpt_ED", "RTT_ED", "noise", "RTT_SD_Ratio")
 
@@ -24,7 +24,7 @@ def _data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_ranking_finds_what_tells_and_what_does_not() -> None:
-    ranked = mi.ranking(*_data(), NAMES, seeds=3)
+    ranked = ranking.ranking(*_data(), NAMES, seeds=3)
     assert [row["rank"] for row in ranked] == [1, 2, 3, 4]
     assert ranked[0]["feature"] == "Thpt_ED"
     assert ranked[-1]["feature"] == "noise"
@@ -35,12 +35,12 @@ def test_ranking_finds_what_tells_and_what_does_not() -> None:
 
 
 def test_same_seed_same_ranking() -> None:
-    assert mi.ranking(*_data(), NAMES, seeds=2) == mi.ranking(*_data(), NAMES, seeds=2)
+    assert ranking.ranking(*_data(), NAMES, seeds=2) == ranking.ranking(*_data(), NAMES, seeds=2)
 
 
 def test_subsets_nest_and_leave_throughput_out() -> None:
-    ranked = mi.ranking(*_data(), NAMES, seeds=1)
-    subsets = mi.subsets(ranked, 9)
+    ranked = ranking.ranking(*_data(), NAMES, seeds=1)
+    subsets = ranking.subsets(ranked, 9)
     assert [len(subset) for subset in subsets] == [1, 2, 3]
     assert all(set(a) < set(b) for a, b in pairwise(subsets))
     assert "Thpt_ED" not in subsets[-1]

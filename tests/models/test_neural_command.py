@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import series
 
-from models.sbd import store
+from models import store
 from pipelines import params
 from pipelines.cli import main
-from pipelines.train_neural import NeuralJob, measured
+from pipelines.sbd.neural import NeuralJob, measured
 
 SETTINGS = """
 models:
@@ -72,7 +72,7 @@ def test_protocol_compares_on_the_same_windows_and_resumes(folder, capsys):
 def test_comparison_is_paired():
     from models.sbd.neural.comparison import compare
     from models.sbd.params import Params
-    from models.sbd.table import windows
+    from models.sbd.windows import windows
 
     table = windows(series.table(20))
     rows = np.flatnonzero(table.column("dataset") == "random")

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
-from models.sbd import groups, own
+from models.sbd.groups import labels, own
 from models.sbd.params import Groups, Params
-from models.sbd.table import windows
+from models.sbd.windows import windows
 
 SMALL = Groups(folds=3, repeats=2, inner_folds=2, grid=2, min_connections=4, min_windows=8)
 
@@ -31,13 +31,13 @@ def plan(**changes):
 
 def test_connections_are_grouped_by_all_their_values() -> None:
     table = group_tables.table({"lyon": 6, "oslo": 6})
-    pairs = table.select("connection", groups.label(["site", "cc"])).unique()
+    pairs = table.select("connection", labels.label(["site", "cc"])).unique()
     found = dict(pairs.iter_rows())
     assert found["lyon-0000"] == "site=lyon,cc=lia"
     assert found["oslo-0003"] == "site=oslo,cc=reno"
     # Without a value of cc there is no group.
     assert found["lyon-0002"] is None
-    empty = table.with_columns(cc=pl.lit("")).select(groups.label(["site", "cc"]))
+    empty = table.with_columns(cc=pl.lit("")).select(labels.label(["site", "cc"]))
     assert empty.to_series().null_count() == len(table)
 
 
@@ -50,12 +50,12 @@ def test_what_cannot_group_is_refused_with_what_can() -> None:
         ("site", "site"): "each column once",
     }.items():
         with pytest.raises(UserError, match=words):
-            groups.check_columns(table.columns, columns)
-    groups.check_columns(table.columns, ["cc", "site"])
-    groups.check_constant(table.select("connection", groups.label(["site"])))
+            labels.check_columns(table.columns, columns)
+    labels.check_columns(table.columns, ["cc", "site"])
+    labels.check_constant(table.select("connection", labels.label(["site"])))
     moved = table.with_columns(site=pl.col("site") + pl.col("window").cast(pl.String))
     with pytest.raises(UserError, match="'lyon-0000' is in 'site=lyon0' and in 'site=lyon1'"):
-        groups.check_constant(moved.select("connection", groups.label(["site"])))
+        labels.check_constant(moved.select("connection", labels.label(["site"])))
 
 
 def test_a_connection_falls_into_the_same_fold_in_every_table() -> None:

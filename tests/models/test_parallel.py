@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from models.sbd import parallel
+from models import parallel
 from models.sbd.accumulate import decide
 
 pytestmark = pytest.mark.xdist_group("ray")

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import UserError
+from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params, Protocol
-from models.sbd.pareto import SPACES, SUBSETS, accuracies, candidates, front
-from models.sbd.protocol import Recipe
+from models.sbd.train.pareto import SPACES, SUBSETS, accuracies, candidates, front
 
 
 def test_a_front_by_hand():

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
-from models.sbd import table as tables
-from models.sbd.partition_score import contradictions, grid, partitions, score
+from models.sbd import windows as tables
+from models.sbd.evaluate.partition import contradictions, grid, partitions, score
 
 
 def make(rows):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from synthetic import SITES
 
-from models.sbd import protocol
+from models.sbd.evaluate import splits as protocol
 from models.sbd.params import Protocol
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 PARAMS = Protocol(splits=4)
 

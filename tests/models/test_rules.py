@@ -6,7 +6,7 @@ from data.errors import UserError
 from models.sbd.rules import RULES, judge_of
 from models.sbd.rules.pair import pair, smooth, time_shares
 from models.sbd.rules.threshold import Threshold
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 S = 1_000_000
 
@@ -111,8 +111,8 @@ def test_threshold_is_the_best_there_is() -> None:
 
 
 def test_rule_table_counts_time_and_its_all_is_the_sites(table: Windows) -> None:
+    from models.sbd.evaluate.tables import rules
     from models.sbd.params import Params
-    from models.sbd.tables import rules
 
     shares = np.where(table.y[:, None] == 1, [[0.8, 0.2]], [[0.7, 0.3]])
     rows = {row["dataset"]: row for row in rules(table, {"x": shares}, Params(bootstrap=100))}

@@ -79,7 +79,7 @@ def test_zoo_and_its_cards(trained: Path) -> None:
     chosen = _json(trained / "out" / "plus.json")["chosen"]  # type: ignore[index]
     same = [trained / "zoo" / name / "model.onnx" for name in ("smartsbd-plus", chosen)]
     assert (same[0].parent / "card.md").read_text().startswith("# smartsbd-plus\n")
-    from models.sbd.store import load
+    from models.store import load
 
     first, second = (load(path.parent) for path in same)
     table = pl.read_parquet(trained / "features.parquet")

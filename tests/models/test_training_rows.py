@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from data.errors import UserError
 from features.sbd import features_of
-from models.sbd import protocol, testset
-from models.sbd.holdout import held_out
+from models.sbd.evaluate import splits as protocol
+from models.sbd.evaluate import testset
+from models.sbd.evaluate.holdout import held_out
 from models.sbd.neural import outofsample
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params, Protocol
-from models.sbd.table import windows
-from pipelines import drift, groups_task, train_auto, train_fit
-from pipelines.train_steps import Job
+from models.sbd.windows import windows
+from pipelines.sbd import automl, drift, fit, groups_task
+from pipelines.sbd.steps import Job
 
 NAMES = [f.name for family in ("smartsbd", "smartsbd-plus") for f in features_of(family)]
 DATASETS = st.one_of(
@@ -73,7 +74,7 @@ def learned_by(table, params):
             )
             reference = drift._reference(path, model, whole)
         found = {
-            "kept models, budget and automl": train_fit.training_rows(job),
+            "kept models, budget and automl": fit.training_rows(job),
             "groups": groups_task.learned(groups_task.usable(table, setup)[0], setup),
             "drift": reference.table,
         }
@@ -98,7 +99,7 @@ def test_all_trainings_learn_from_all_but_the_test_set(connections, share, salt)
     job, learned = learned_by(table, params)
     for user, rows in learned.items():
         assert rows == keys(wanted), user
-    tests = train_auto.tests_of(job)
+    tests = automl.tests_of(job)
     together = set().union(*(keys(rows) for rows in tests.values()))
     assert together == keys(testset.fixed(whole, params.protocol))
     assert not together & keys(wanted)
@@ -134,7 +135,7 @@ def test_table_6_and_a_data_set_of_ones_own(tmp_path):
     )
     table.write_parquet(tmp_path / "t.parquet")
     job = Job(tmp_path / "t.parquet", tmp_path, Params())
-    assert set(train_fit.training_rows(job).column("dataset")) == {"mine"}
+    assert set(fit.training_rows(job).column("dataset")) == {"mine"}
     assert set(job.sites().column("dataset")) == {"mine"}
 
 
@@ -144,7 +145,7 @@ def test_a_site_of_the_paper_and_a_data_set_of_ones_own(tmp_path):
     )
     table.write_parquet(tmp_path / "t.parquet")
     job = Job(tmp_path / "t.parquet", tmp_path, Params())
-    for rows in (train_fit.training_rows(job), job.sites()):
+    for rows in (fit.training_rows(job), job.sites()):
         assert "mine" in set(rows.column("dataset"))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ks_2samp
 
-from models.sbd import twosample
+from models.stats import twosample
 
 
 def sides(first, second):

@@ -38,7 +38,7 @@ def send(entries):
     """Register entries under names; returns the result of the registration."""
 
     def send(**directories):
-        from pipelines.register import register
+        from pipelines.registry.register import register
 
         return register(training_of(directories, entries.features), offline=False)
 

@@ -9,12 +9,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 
 import synthetic
 
+from data.files import file_hash
+from export.entry import write_entry
 from features.sbd import features_of
-from models.sbd import store, testset
+from models import store
+from models.sbd.evaluate import testset
 from models.sbd.params import Protocol
-from models.sbd.table import windows
-from pipelines import records, registry, tracking
-from pipelines.zoo import write_entry
+from models.sbd.windows import windows
+from pipelines.registry import entries, outbox
 
 NAMES = ("RTT_SD_Ratio", "Min_RTT_Ratio", "RTT_DTWD")
 
@@ -55,12 +57,12 @@ class Entries:
 
 
 def training_of(directories, features):
-    return records.Training(
+    return outbox.Training(
         experiment="small",
         run="test",
         params={"tree": {"leaf": 1}},
         metrics={"accuracy": 0.5, "undefined": float("nan")},
-        dataset_hash=tracking.file_hash(features),
+        dataset_hash=file_hash(features),
         entries=directories,
         tags={name: {"budget": "none"} for name in directories},
     )
@@ -68,4 +70,4 @@ def training_of(directories, features):
 
 def opened(text):
     """The entry behind an address."""
-    return store.load(Path(registry.fetch_entry(text)))
+    return store.load(Path(entries.fetch_entry(text)))

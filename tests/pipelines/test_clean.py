@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from models.sbd import store
+from models import store
 from pipelines.cli import main
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from data.schema import CONNECTIONS
 from data.store import VARIABLE_NAMES, PartWriter
 from models.sbd.params import Conditions
 from pipelines.cli import main
-from pipelines.grouping_auto import grouping
+from pipelines.sbd.conditions import grouping
 
 pytestmark = pytest.mark.xdist_group("tslearn")
 

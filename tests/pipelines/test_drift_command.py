@@ -7,11 +7,11 @@ import pytest
 from registry_entries import NAMES
 from sklearn.tree import DecisionTreeClassifier
 
+from export.entry import write_entry
 from features.sbd import features_of
-from models.sbd import reference
+from models.sbd.drift import reference
 from models.sbd.params import Drift
 from pipelines.cli import main
-from pipelines.zoo import write_entry
 
 SETTINGS = "models: {sbd: {drift: {permutations: 100, trees: 10}}}\n"
 

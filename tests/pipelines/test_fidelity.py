@@ -10,9 +10,9 @@ from data.errors import UserError
 from data.formats import klog
 from data.lab import compact, figures
 from data.netsim.from_lab import scenario_of
-from pipelines import fidelity
-from pipelines.fidelity_page import page
-from pipelines.fidelity_runs import (
+from pipelines.studies.fidelity import command
+from pipelines.studies.fidelity.page import page
+from pipelines.studies.fidelity.runs import (
     by_group,
     campaign_records,
     compare,
@@ -27,7 +27,7 @@ REFERENCE = DATA / "reference" / "linux"
 
 @pytest.fixture(scope="module")
 def records():
-    return campaign_records(DATA / "raw", fidelity.CAMPAIGNS, 1)
+    return campaign_records(DATA / "raw", command.CAMPAIGNS, 1)
 
 
 @pytest.fixture(scope="module")
@@ -210,5 +210,5 @@ def test_what_is_missing_is_named(tmp_path, capsys):
     with pytest.raises(UserError, match="cczoo lab collect linux"):
         reference_records(tmp_path)
     words = ["--events", "e", "--features", "f", "--out", str(tmp_path / "p.md"), "--seeds", "0"]
-    assert fidelity.main(words) == 2
+    assert command.main(words) == 2
     assert "--seeds 0" in capsys.readouterr().err

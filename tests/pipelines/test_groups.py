@@ -13,11 +13,14 @@ import group_tables
 from registry_entries import opened
 
 from data.errors import UserError
-from models.sbd import store
-from pipelines import groups, groups_rows, groups_task, promotions, tracking
+from models import store
+from models.sbd.groups import rows as groups_rows
+from pipelines import tracking
 from pipelines.cli import main
+from pipelines.registry import aliases
 from pipelines.reporting import groups as page
 from pipelines.reporting.inputs import Inputs
+from pipelines.sbd import groups, groups_task
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -179,11 +182,11 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     assert compared["evidence"]["windows"]["difference"]["mean"] > 0
     assert serves("oslo") == pooled != serves("rome")
     # What one group does leaves the others alone.
-    champion = promotions.champion_of("smartsbd-dt")
+    champion = aliases.champion_of("smartsbd-dt")
     assert promote("smartsbd-dt?group=site=oslo") == 2
     assert main(["rollback", "smartsbd-dt?group=site=oslo"]) == 2
     assert main(["rollback", "smartsbd-dt?group=site=rome"]) == 1
-    assert promotions.champion_of("smartsbd-dt") == champion
+    assert aliases.champion_of("smartsbd-dt") == champion
     capsys.readouterr()
     assert main(["promote", "smartsbd-dt?group=site=rome", "--log", "--json"]) == 0
     logged = json.loads(capsys.readouterr().out)
@@ -196,8 +199,8 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     # A later training that finds the pooled model good enough points the group back to it.
     told = {**result, "groups": [{**row, "decision": "pooled"} for row in result["groups"]]}
     from models.sbd.params import Params
-    from pipelines import register
-    from pipelines.train_steps import Job
+    from pipelines.registry import register
+    from pipelines.sbd.steps import Job
 
     job = Job(table, tmp_path / "out", Params(), zoo=tmp_path / "out" / "zoo")
     register.from_groups(job, told, None, offline=False)

@@ -15,7 +15,7 @@ import yaml
 
 from data.lab import clean, coupled, probes
 from data.lab.traffic import IPPROTO_MPTCP
-from pipelines import live_kernel
+from export.bpf import live
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("live")]
 
@@ -57,8 +57,8 @@ def why_not() -> str | None:
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reason = why_not()
-    if reason is None and live_kernel.LOCK.exists():
-        done = subprocess.run(["flock", "-n", str(live_kernel.LOCK), "true"], check=False)
+    if reason is None and live.LOCK.exists():
+        done = subprocess.run(["flock", "-n", str(live.LOCK), "true"], check=False)
         if done.returncode:
             reason = "another live run goes on on this machine"
     if reason:

@@ -7,7 +7,7 @@ import pytest
 
 from data.errors import UserError
 from data.lab import plan, topology
-from pipelines import live, live_figures, live_record, live_summary
+from pipelines.live import command, figures, record, summary
 
 
 def arguments(**change):
@@ -27,7 +27,7 @@ def drawn(scenario, site="shanghai", seed=5):
 
 
 def task(scenario="live-shift", cc="smartsbd", repeat=0):
-    return live_record.Task(scenario, "shanghai", cc, repeat, 40 + repeat, drawn(scenario))
+    return record.Task(scenario, "shanghai", cc, repeat, 40 + repeat, drawn(scenario))
 
 
 def lab_record(seconds, mbps, rival=None, **change):
@@ -70,7 +70,7 @@ def agent_log(folder, lines):
 
 
 def test_all_controls_of_a_repeat_share_its_conditions():
-    found = live.tasks(arguments())
+    found = command.tasks(arguments())
     assert len(found) == 2 * 3 * 3 * 5
     for one in found:
         same = [t for t in found if t.key[:2] == one.key[:2] and t.repeat == one.repeat]
@@ -82,7 +82,7 @@ def test_all_controls_of_a_repeat_share_its_conditions():
 
 
 def test_duration_is_not_that_of_a_moving_bottleneck():
-    found = live.tasks(arguments(scenario="live-nsb,live-shift", duration=45, repeats=1))
+    found = command.tasks(arguments(scenario="live-nsb,live-shift", duration=45, repeats=1))
     lengths = {t.scenario: t.drawn.duration_s for t in found}
     assert lengths == {"live-nsb": 45, "live-shift": 180}
 
@@ -97,7 +97,7 @@ def test_duration_is_not_that_of_a_moving_bottleneck():
 )
 def test_unknown_names_are_refused_with_the_nearest(change, message):
     with pytest.raises(UserError, match=message):
-        live.tasks(arguments(**change))
+        command.tasks(arguments(**change))
 
 
 def test_rival_meets_the_connection_at_the_server_alone(tmp_path):
@@ -124,11 +124,11 @@ def test_schedule_moves_the_bottleneck_and_ends_after_the_run(tmp_path):
 
 
 def test_phases_are_labelled_by_rates_on_the_connections_clock():
-    found = live_record.phases(drawn("live-shift"), 1.5)
+    found = record.phases(drawn("live-shift"), 1.5)
     assert [p["label"] for p in found] == ["SB", "NSB", "SB"]
     assert [p["from_s"] for p in found] == [0, 58.5, 118.5]
     assert found[-1]["to_s"] == 180
-    (only,) = live_record.phases(drawn("live-nsb"), 1.5)
+    (only,) = record.phases(drawn("live-nsb"), 1.5)
     assert only == {"from_s": 0.0, "to_s": 60, "label": "NSB"}
 
 
@@ -142,16 +142,16 @@ def test_verdicts_across_a_shift_are_not_judged_and_delays_count_from_it(tmp_pat
         verdict_line(150, 0),  # wrong
     ]
     mbps = [4.0] * 180
-    kept = live_record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
+    kept = record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
     assert kept["valid"]
-    assert [right for _, right in live_summary.judged(kept)] == [True, False, True, True, False]
-    assert [found["delay_s"] for found in live_summary.shift_delays_s(kept)] == [11.0, None]
+    assert [right for _, right in summary.judged(kept)] == [True, False, True, True, False]
+    assert [found["delay_s"] for found in summary.shift_delays_s(kept)] == [11.0, None]
     # The wrong verdict at 50 s is what the shift will have: no delay can be told.
-    assert [found["already"] for found in live_summary.shift_delays_s(kept)] == [True, False]
+    assert [found["already"] for found in summary.shift_delays_s(kept)] == [True, False]
     lines[1] = verdict_line(50, 1)
-    good = live_record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
-    assert [found["already"] for found in live_summary.shift_delays_s(good)] == [False, False]
-    verdicts = live_summary.summarise([kept, good])["scenarios"]["live-shift"]["shanghai"]
+    good = record.record(task(), lab_record(180, mbps, 8.0), agent_log(tmp_path, lines), "m")
+    assert [found["already"] for found in summary.shift_delays_s(good)] == [False, False]
+    verdicts = summary.summarise([kept, good])["scenarios"]["live-shift"]["shanghai"]
     shift = verdicts["controls"]["smartsbd"]["verdicts"]["shift 1"]
     assert (shift["already"], shift["delay_s"]["n"]) == (1, 1)
     assert kept["verdicts"][0]["answered_after_us"] == pytest.approx(250)
@@ -159,16 +159,14 @@ def test_verdicts_across_a_shift_are_not_judged_and_delays_count_from_it(tmp_pat
 
 def test_host_spoils_a_run_and_the_emulators_doubts_do_not():
     reasons = ["lateness", "idle:lte"]
-    late = live_record.record(
-        task("live-nsb"), lab_record(60, [1] * 60, reasons=reasons), None, "m"
-    )
+    late = record.record(task("live-nsb"), lab_record(60, [1] * 60, reasons=reasons), None, "m")
     assert not late["valid"]
     assert late["reasons"] == ["lateness"]
     doubted = lab_record(60, [1] * 60, reasons=["idle:lte"])
-    kept = live_record.record(task("live-nsb"), doubted, None, "m")
+    kept = record.record(task("live-nsb"), doubted, None, "m")
     assert kept["valid"]
     assert kept["doubts"] == ["idle:lte"]
-    failed = live_record.record(task(), {"reasons": ["failed"], "error": "x"}, None, "m")
+    failed = record.record(task(), {"reasons": ["failed"], "error": "x"}, None, "m")
     assert not failed["valid"]
 
 
@@ -182,7 +180,7 @@ def runs_of(scenario, folder, rates):
                 kernel = 0 if repeat == 2 else None
                 lines = [verdict_line(10, 1), verdict_line(20, 1, kernel)]
                 log = agent_log(folder, lines)
-            made.append(live_record.record(task(scenario, cc, repeat), of, log, "m"))
+            made.append(record.record(task(scenario, cc, repeat), of, log, "m"))
     return made
 
 
@@ -191,7 +189,7 @@ def test_summary_pairs_seeds_and_counts_what_the_kernel_answered_otherwise(tmp_p
     runs = runs_of("live-sb", tmp_path, rates)
     bpf = {"cczoo_sbd": {"cong_avoid": {"runs": 10, "ns": 5000}, "init": {"runs": 1, "ns": 500}}}
     session = {"kind": "session", "model": "m", "runs": 6, "bpf": bpf}
-    found = live_summary.summarise([*runs, session, session])
+    found = summary.summarise([*runs, session, session])
     site = found["scenarios"]["live-sb"]["shanghai"]
     control = site["controls"]["smartsbd"]
     assert control["mptcp_mbps"]["mean"] == pytest.approx(9.0)
@@ -212,9 +210,9 @@ def test_summary_pairs_seeds_and_counts_what_the_kernel_answered_otherwise(tmp_p
 def test_figures_are_the_same_each_time(tmp_path):
     runs = runs_of("live-sb", tmp_path, {"smartsbd": (8.0, 8.0), "reno": (9.0, 6.0)})
     runs += runs_of("live-nsb", tmp_path, {"smartsbd": (8.0, None), "lia": (5.0, None)})
-    assert live_figures.write(runs, tmp_path) == ["fig8.svg", "fig9.svg"]
+    assert figures.write(runs, tmp_path) == ["fig8.svg", "fig9.svg"]
     first = (tmp_path / "fig9.svg").read_bytes()
-    live_figures.write(runs, tmp_path)
+    figures.write(runs, tmp_path)
     assert (tmp_path / "fig9.svg").read_bytes() == first
     assert b"MP Reno" in first
 
@@ -224,6 +222,6 @@ def test_unfinished_line_of_a_killed_run_is_cut(tmp_path):
     kept = {"kind": "run", "scenario": "s", "site": "x", "cc": "lia", "repeat": 1, "valid": True,
             "model": "m"}  # fmt: skip
     log.write_text(json.dumps(kept) + "\n" + '{"kind": "ru')
-    assert live.done(live.read(log), "m") == {("s", "x", "lia", 1)}
-    assert live.done(live.read(log), "other") == set()
+    assert command.done(command.read(log), "m") == {("s", "x", "lia", 1)}
+    assert command.done(command.read(log), "other") == set()
     assert log.read_text() == json.dumps(kept) + "\n"

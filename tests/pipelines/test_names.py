@@ -62,11 +62,11 @@ def test_the_names_are_those_of_the_registries():
     from export.targets import TARGETS
     from features.sbd import TABLES
     from models.sbd.automl import BACKENDS
-    from models.sbd.classifiers import CLASSIFIERS
-    from models.sbd.pareto import SPACES
-    from models.sbd.recipes import SHORT
     from models.sbd.rules import RULES
-    from models.sbd.store import ZOO
+    from models.sbd.train.classifiers import CLASSIFIERS
+    from models.sbd.train.pareto import SPACES
+    from models.sbd.train.recipes import SHORT
+    from models.store import ZOO
 
     assert set(names.TARGETS) == set(TARGETS)
     assert set(names.FUNCTIONS) == set(FUNCTIONS)

@@ -10,7 +10,7 @@ from data.netsim import scenario
 from data.netsim.cc import CONTROLS
 from data.netsim.metrics import UNITS
 from data.netsim.paper import split
-from pipelines import papers
+from pipelines.studies.papers import command
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -62,7 +62,7 @@ def verdicts(out):
 def test_page_and_verdicts(small, tmp_path, capsys):
     page = tmp_path / "papers.md"
     arguments = ["--scenario", str(small), "--seeds", "2", "--work", str(tmp_path / "work")]
-    assert papers.main([*arguments, "--out", str(page), "--json"]) == 0
+    assert command.main([*arguments, "--out", str(page), "--json"]) == 0
     assert verdicts(capsys.readouterr().out) == {
         "reno waits longer": "holds", "vegas waits longer": "does not hold",
         "a longer queue is used": "holds", "equal goodput": "holds",
@@ -79,7 +79,7 @@ def test_page_and_verdicts(small, tmp_path, capsys):
 def test_finished_runs_are_kept(small, tmp_path, capsys, monkeypatch):
     work = tmp_path / "work"
     arguments = ["--scenario", str(small), "--seeds", "2", "--work", str(work), "--json"]
-    assert papers.main(arguments) == 0
+    assert command.main(arguments) == 0
     first = capsys.readouterr().out
     kept = work / "runs.jsonl"
     whole = kept.read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def test_finished_runs_are_kept(small, tmp_path, capsys, monkeypatch):
 
     real = metrics.simulate
     monkeypatch.setattr(metrics, "simulate", lambda *task: simulated.append(task) or real(*task))
-    assert papers.main(arguments) == 0
+    assert command.main(arguments) == 0
     assert capsys.readouterr().out == first
     assert len(simulated) == 1
 
@@ -105,7 +105,7 @@ def test_finished_runs_are_kept(small, tmp_path, capsys, monkeypatch):
     ],
 )
 def test_mistakes_are_one_clear_line(arguments, message, capsys):
-    assert papers.main(arguments) == 2
+    assert command.main(arguments) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -126,7 +126,7 @@ def test_papers_speak_of_metrics_controls_and_variants_there_are(name):
     variants = scenario.load(name)
     spec = next(iter(variants.values()))
     paper = spec.paper
-    labels = {"", *(papers.load([name])[name] if paper.controllers else variants)}
+    labels = {"", *(command.load([name])[name] if paper.controllers else variants)}
     flows = {f.name if f.count == 1 else f"{f.name}{i}" for f in spec.flows for i in range(f.count)}
     known = {*UNITS, *(f"flows.{flow}" for flow in flows)}
     assert {*paper.metrics} <= known

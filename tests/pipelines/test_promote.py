@@ -8,11 +8,13 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
-from models.sbd import store
-from pipelines import promotions, tracking, zoo_verify
+from models import store
+from pipelines import tracking
 from pipelines.cli import main
 from pipelines.params import load
-from pipelines.promotions import Lost, Move
+from pipelines.registry import aliases as promotions
+from pipelines.registry.aliases import Lost, Move
+from pipelines.zoo import verify
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -273,7 +275,7 @@ def test_a_changed_log_shows(entries, local, send, capsys):
 
 def test_zoo_verify_runs_the_stored_evaluation(entries, tmp_path, capsys):
     good, bad = entries.make("good"), entries.make("bad")
-    report = zoo_verify.verify_entry(store.load(good))
+    report = verify.verify_entry(store.load(good))
     assert report["ok"]
     stored = report["evaluation"]
     assert stored.keys() == {"model.onnx", "model.json"}

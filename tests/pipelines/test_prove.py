@@ -6,9 +6,9 @@ import pytest
 
 from export.bpf import build
 from export.functions import FUNCTIONS
-from models.sbd.store import ZOO, load, names
-from pipelines import prove
+from models.store import ZOO, load, names
 from pipelines.cli import main
+from pipelines.zoo import prove
 
 CANNOT_RUN = {"bpf"} if build.why_not() else set()
 """Targets that may stay unproved on this machine: a test of its own is skipped for each."""

@@ -12,11 +12,13 @@ import pytest
 from registry_entries import opened, training_of
 
 from data.errors import UserError
-from models.sbd import store
+from models import store
 from models.sbd.params import Params
-from pipelines import records, register, registry, tracking
+from pipelines import tracking
 from pipelines.cli import main
-from pipelines.train_steps import Job
+from pipelines.registry import entries as registry
+from pipelines.registry import outbox, register
+from pipelines.sbd.steps import Job
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -36,7 +38,7 @@ def test_an_entry_comes_back_as_it_was_sent(entries, local, send):
     kept = [path for path in (local / "mlruns" / "artifacts").rglob("*") if path.is_file()]
     assert not [path for path in kept if path.suffix in {".pkl", ".joblib", ".skops"}]
     assert mlflow.onnx.load_model("models:/small@candidate").graph.input
-    assert records.waiting() == []
+    assert outbox.waiting() == []
 
 
 def test_export_takes_a_registered_model(entries, local, send):
@@ -140,24 +142,24 @@ def test_a_killed_registration_leaves_nothing_half_done(entries, local, send):
     assert names == {"small": "FINISHED", "other": "FINISHED", "third": "FINISHED"}
     for name in names:
         assert opened(f"{name}@candidate").meta.kind == "tree"
-    assert records.waiting() == []
+    assert outbox.waiting() == []
 
 
 def test_offline_records_are_sent_once_later(entries, local, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     training = training_of({"small": entries.make("good")}, entries.features)
     kept = register.register(training, offline=True)
-    assert [str(path) for path in records.waiting()] == [kept["waiting"]]
+    assert [str(path) for path in outbox.waiting()] == [kept["waiting"]]
     arguments = register.argparse.ArgumentParser()
     register.add_arguments(arguments)
     with pytest.raises(UserError, match="out of reach"):
         register.run(arguments.parse_args(["--sync"]))
-    assert len(records.waiting()) == 1
+    assert len(outbox.waiting()) == 1
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     # As if the first call had been killed between sending and removing the record.
-    first = records.send(records.waiting()[0])
+    first = outbox.send(outbox.waiting()[0])
     assert register.run(arguments.parse_args(["--sync"])) == 0
-    assert records.waiting() == []
+    assert outbox.waiting() == []
     versions = tracking.client().search_model_versions("name = 'small'")
     assert [(v.run_id, str(v.version)) for v in versions] == [(first["run"], "1")]
 
@@ -170,7 +172,7 @@ def test_a_failed_registration_keeps_the_training(entries, local, monkeypatch):
     training = training_of({"small": entries.make("good")}, entries.features)
     with pytest.raises(UserError, match="no space left; the training is kept in"):
         register.register(training, offline=False)
-    assert len(records.waiting()) == 1
+    assert len(outbox.waiting()) == 1
     assert list(tracking.client().search_model_versions()) == []
 
 

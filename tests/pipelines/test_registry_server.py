@@ -15,9 +15,11 @@ import pytest
 from registry_entries import training_of
 
 from data.errors import UserError
-from pipelines import promotions, register, registry, tracking
+from pipelines import tracking
 from pipelines.cli import main
-from pipelines.promotions import Lost, Move
+from pipelines.registry import aliases, register
+from pipelines.registry import entries as registry
+from pipelines.registry.aliases import Lost, Move
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -121,26 +123,26 @@ def test_from_training_to_bundle_over_a_server(reach, promote, monkeypatch, tmp_
     folder = reach(monkeypatch)
     assert promote("far/1") == 0
     assert promote("far") == 0
-    assert promotions.aliases("far") == {"champion": "2", "candidate": "2", "previous": "1"}
+    assert aliases.aliases("far") == {"champion": "2", "candidate": "2", "previous": "1"}
     out = tmp_path / "bundle"
     assert main(["export", "registry:far@champion", "-t", "python", "--out", str(out)]) == 0
     assert main(["rollback", "far"]) == 0
-    assert promotions.champion_of("far") == "1"
+    assert aliases.champion_of("far") == "1"
     who = "admin@" if AUTH else "@"
-    assert all(who in event["who"] for event in promotions.history("far"))
+    assert all(who in event["who"] for event in aliases.history("far"))
     assert not (folder / "mlruns" / "mlflow.db").exists()
 
 
 def test_of_two_promotions_at_once_one_wins_on_a_server(reach, monkeypatch):
     reach(monkeypatch)
-    champion = promotions.champion_of("far")
+    champion = aliases.champion_of("far")
     start, told, won = threading.Barrier(2), [], []
     to = "2" if champion != "2" else "1"
 
     def one():
         start.wait()
         try:
-            won.append(promotions.make(Move("far", "promote", champion, to, champion, {})))
+            won.append(aliases.make(Move("far", "promote", champion, to, champion, {})))
         except Lost as lost:
             told.append(str(lost))
 
@@ -151,7 +153,7 @@ def test_of_two_promotions_at_once_one_wins_on_a_server(reach, monkeypatch):
         thread.join()
     assert (len(won), len(told)) == (1, 1)
     assert "another promotion" in told[0]
-    assert promotions.champion_of("far") == to
+    assert aliases.champion_of("far") == to
 
 
 @needs_auth
@@ -164,15 +166,15 @@ def test_a_wrong_password_is_told(reach, monkeypatch):
 @needs_auth
 def test_who_may_only_read_cannot_promote(reach, server, monkeypatch):
     reach(monkeypatch)
-    before = promotions.aliases("far")
+    before = aliases.aliases("far")
     other = "1" if before.get("champion") == "2" else "2"
     _create_user(server, "reader", "a-password-of-a-reader")
     with monkeypatch.context() as patch:
         reach(patch, "reader", "a-password-of-a-reader")
         assert registry.fetch_entry("far/2")
         with pytest.raises(UserError, match="ask the server's administrator"), tracking.reported():
-            promotions.make(Move("far", "promote", before.get("champion", ""), other, "", {}))
-    assert promotions.aliases("far") == before
+            aliases.make(Move("far", "promote", before.get("champion", ""), other, "", {}))
+    assert aliases.aliases("far") == before
 
 
 def _create_user(server, name, password):

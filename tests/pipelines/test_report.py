@@ -319,7 +319,7 @@ def test_the_page_says_which_models_were_reproduced(tmp_path: Path) -> None:
     from dataclasses import asdict
 
     from pipelines.reporting.reproduction import reproduction
-    from pipelines.zoo_reproduced import Verdict
+    from pipelines.zoo.reproduced import Verdict
 
     rows = [
         Verdict("smartsbd-dt", "identical", "identical", version="2"),

@@ -8,13 +8,15 @@ import pytest
 from registry_entries import NAMES
 from sklearn.tree import DecisionTreeClassifier
 
+from export.entry import write_entry
 from features.sbd import features_of
-from models.sbd import store, testset
+from models import store
+from models.sbd.evaluate import testset
 from models.sbd.params import Protocol
-from models.sbd.table import read, windows
+from models.sbd.windows import read, windows
 from pipelines.cli import main
 from pipelines.gates.comparison import Comparison
-from pipelines.zoo import open_model, write_entry
+from pipelines.sources import open_model
 
 THRESHOLD = 0.8
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from pipelines import tracking, writer
+from pipelines import tracking
 from pipelines.cli import main
+from pipelines.registry import owner
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -165,13 +166,13 @@ def test_mlflow_s_own_database_errors_are_one_line(local):
 
 
 def test_a_mark_tells_the_living_from_the_gone():
-    mark = writer.mark()
+    mark = owner.mark()
     host, pid, started, _ = mark.split("/")
-    assert not writer.is_gone(mark, 0.0)
-    assert writer.is_gone(f"{host}/{pid}/{int(started) + 1}/0", 1e12)
+    assert not owner.is_gone(mark, 0.0)
+    assert owner.is_gone(f"{host}/{pid}/{int(started) + 1}/0", 1e12)
     elsewhere = f"other-host/{pid}/{started}"
-    assert writer.is_gone(f"{elsewhere}/0", 10.0)
-    assert not writer.is_gone(f"{elsewhere}/{mark.rpartition('/')[2]}", 600.0)
+    assert owner.is_gone(f"{elsewhere}/0", 10.0)
+    assert not owner.is_gone(f"{elsewhere}/{mark.rpartition('/')[2]}", 600.0)
 
 
 def test_the_store_is_shown_and_checked_where_it_is(tmp_path, monkeypatch):

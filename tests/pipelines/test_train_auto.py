@@ -14,11 +14,11 @@ import synthetic
 
 from models.sbd import automl
 from models.sbd.automl.task import Member, Result, Trial
-from models.sbd.store import load
-from pipelines import train_auto_protocol
+from models.store import load
 from pipelines.cli import main
 from pipelines.reporting import site_blocks
 from pipelines.reporting.inputs import Inputs
+from pipelines.sbd import automl_table5
 
 SETTINGS = """
 models:
@@ -122,8 +122,8 @@ def test_a_result_without_an_exportable_member_is_told(folder, tmp_path, backend
 
 
 def test_searches_learn_from_training_connections_alone(folder, tmp_path, backend):
-    from models.sbd.holdout import held_out
-    from models.sbd.table import read, windows
+    from models.sbd.evaluate.holdout import held_out
+    from models.sbd.windows import read, windows
 
     assert train(folder, "--out", tmp_path, "--no-register", "--family", "smartsbd-plus") == 0
     table = windows(read(folder / "f.parquet"))
@@ -146,7 +146,7 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
 ):
     out = tmp_path / "table5"
     peers = tmp_path / "predictions.parquet"
-    monkeypatch.setattr(train_auto_protocol, "PREDICTIONS", peers)
+    monkeypatch.setattr(automl_table5, "PREDICTIONS", peers)
     assert train(folder, "--step", "protocol", "--splits", 1, "--out", out) == 0
     assert len(backend.asked) == 1
     first = json.loads((out / "automl.json").read_text())["runs"]["flaml"]
@@ -190,16 +190,16 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
 
 def rows_of(folder):
     """Split -> rows tested, as the command makes them."""
-    from models.sbd import protocol
-    from pipelines.train_steps import Job, load_params
+    from models.sbd.evaluate import splits
+    from pipelines.sbd.steps import Job, load_params
 
     job = Job(folder / "f.parquet", folder, load_params(folder / "params.yaml"))
-    made = protocol.splits(job.table, job.params.protocol, job.params.seed)
+    made = splits.splits(job.table, job.params.protocol, job.params.seed)
     return {split.name: split.test for split in made if split.protocol == "within"}
 
 
 def share_nsb(folder, rows):
-    from models.sbd.table import read, windows
+    from models.sbd.windows import read, windows
 
     return (windows(read(folder / "f.parquet")).y[rows] == 0).mean()
 

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small_spaces(monkeypatch):
-    from models.sbd import pareto
+    from models.sbd.train import pareto
 
     monkeypatch.setitem(pareto.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
     monkeypatch.setitem(pareto.SUBSETS, "dt", (1, 4))

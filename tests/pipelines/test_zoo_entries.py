@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from models.sbd import store
-from pipelines import prove, zoo_docs
+from models import store
 from pipelines.cli import main
+from pipelines.zoo import docs, prove
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +106,11 @@ def test_documents_tables_are_as_the_zoo_is(capsys):
 
 
 def test_drift_is_refused_and_mended(zoo, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(zoo_docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
-    for document, name in zip(zoo_docs.DOCUMENTS, zoo_docs.TABLES, strict=True):
-        begin = zoo_docs.BEGIN.format(name=name)
-        (tmp_path / document).write_text(f"before\n{begin}\nstale\n{zoo_docs.END}\nafter\n")
+    for document, name in zip(docs.DOCUMENTS, docs.TABLES, strict=True):
+        begin = docs.BEGIN.format(name=name)
+        (tmp_path / document).write_text(f"before\n{begin}\nstale\n{docs.END}\nafter\n")
     check = ["zoo", "docs", "--zoo", str(zoo)]
     assert main([*check, "--check"]) == 1
     assert "run `cczoo zoo docs`" in capsys.readouterr().err

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.sbd import store
-from pipelines import zoo_costs
+from models import store
 from pipelines.cli import main
+from pipelines.zoo import certify
 
 SETTINGS = "promotion: {gates: {test-set: {margin: 0.05}, certificate: {targets: [json]}}}"
 
@@ -20,7 +20,7 @@ def place(entries, tmp_path, monkeypatch):
     shutil.copytree(entries.make("good"), tmp_path / "trained" / "small")
     (tmp_path / "params.yaml").write_text(SETTINGS)
     # Building and timing is test_zoo_entries.py's.
-    monkeypatch.setattr(zoo_costs, "TARGETS", ("json",))
+    monkeypatch.setattr(certify, "TARGETS", ("json",))
     return tmp_path
 
 
@@ -88,7 +88,7 @@ def test_an_interrupted_release_leaves_the_released_entry(place, entries, monkey
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(zoo_costs, "measured", killed)
+    monkeypatch.setattr(certify, "measured", killed)
     assert release(place) == 1
     assert snapshot(place / "zoo") == before
 

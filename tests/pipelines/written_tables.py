@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from models.sbd import protocol, tables
+from models.sbd.evaluate import splits, tables
+from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params
 from models.sbd.params import Protocol as ProtocolParams
-from models.sbd.protocol import Recipe
-from pipelines.train_steps import Job, write_tables
+from pipelines.sbd.steps import Job, write_tables
 from tests.models import synthetic
 
 CLASSES = ("both", "sb", "nsb", "connection")
@@ -39,8 +39,8 @@ def written() -> dict[str, str]:
             Recipe("smartsbd-svm", linear[0], of["smartsbd"], linear[1]),
             Recipe("smartsbd-plus-lr", linear[0], of["smartsbd-plus"], linear[1]),
         ]
-        todo = protocol.splits(job.table, params.protocol, params.seed)
-        predictions = protocol.predict(job.table, recipes, todo, params.seed, workers=0)
+        todo = splits.splits(job.table, params.protocol, params.seed)
+        predictions = splits.predict(job.table, recipes, todo, params.seed, workers=0)
         write_tables(job, predictions, ["smartsbd-plus-lr"])
         shares = {"dwc": np.tile([0.6, 0.3], (len(job.table), 1))}
         job.write("rules.json", tables.rules(job.table, shares, params))

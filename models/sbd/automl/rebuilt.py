@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.sbd.automl.trees import unpacked
+from models.trees import unpacked
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from models.sbd.parallel import Progress, silent
+from models.parallel import Progress, silent
 
 __all__ = ["Member", "Progress", "Result", "Task", "Trial", "silent", "ticking"]
 

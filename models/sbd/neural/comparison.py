@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.sbd.intervals import by_connection
+from models.sbd.evaluate.tables import PLAIN, hits
 from models.sbd.params import Params
-from models.sbd.table import Windows
-from models.sbd.tables import PLAIN, hits
+from models.sbd.windows import Windows
+from models.stats.intervals import by_connection
 
 KEYS = ["protocol", "split"]
 

@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.sbd.holdout import unseen_rows
+from models.parallel import Progress, silent, spread
+from models.sbd.evaluate.holdout import unseen_rows
+from models.sbd.evaluate.splits import Split
 from models.sbd.neural.params import VARIANTS, Neural
-from models.sbd.parallel import Progress, silent, spread
 from models.sbd.params import THRESHOLD, Params
-from models.sbd.protocol import Split
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 NAME = "smartsbd-neural"
 SINGLE = ("unseen", "unseen-varied", "transfer")
@@ -142,7 +142,7 @@ def run(
     parts : Path
         Directory of the answers; those of other rows or settings aren't taken.
     workers : int
-        See `models.sbd.parallel.spread`.
+        See `models.parallel.spread`.
     progress : callable
 
     Returns

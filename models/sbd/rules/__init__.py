@@ -16,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from data.errors import unknown_name
-from models.sbd.parallel import Progress, silent
+from models.parallel import Progress, silent
 from models.sbd.rules.pair import Pair, pair
-from models.sbd.table import Windows
+from models.sbd.windows import Windows
 
 Judge = Callable[[Pair, NDArray[np.int64]], NDArray[np.float64]]
 

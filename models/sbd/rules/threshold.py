@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.sbd.calibration import sigmoid
+from models.stats.calibration import sigmoid
 
 SHARPNESS = 10.0
 """Slope of the sigmoid that turns the distance from the threshold into a score; it changes no

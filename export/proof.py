@@ -1,0 +1,64 @@
+"""A model exported, built, run and compared in a folder that is thrown away afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from export.certificate import CERTIFICATE
+from export.manifest import bundle_files
+from export.params import Options, VerifyParams
+from export.source import Source
+from export.verify import verify
+from models.store import replace_directory
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a verification found.
+
+    Attributes
+    ----------
+    report : dict
+        As :func:`export.verify.verify` returns it.
+    certificate : bytes
+        The bundle's ``certificate.json``.
+    """
+
+    report: dict[str, Any]
+    certificate: bytes
+
+
+def prove(
+    source: Source,
+    targets: Sequence[str],
+    command: str,
+    options: Options | None = None,
+    params: VerifyParams | None = None,
+) -> Proof:
+    """Export a model to targets that can carry it, build and run them, and compare.
+
+    Parameters
+    ----------
+    source : Source
+    targets : sequence of str
+        Names in :data:`export.targets.TARGETS`.
+    command : str
+        Who exports, for the manifest.
+    options : Options, optional
+    params : VerifyParams, optional
+
+    Raises
+    ------
+    UserError
+        For targets that can't carry the model.
+    """
+    files = bundle_files(source, targets, options or Options(), command)
+    with tempfile.TemporaryDirectory(prefix="cczoo-proof-") as folder:
+        bundle = Path(folder) / "bundle"
+        replace_directory(bundle, files)
+        report = verify(bundle, params or VerifyParams())
+        return Proof(report, (bundle / CERTIFICATE).read_bytes())

@@ -1,0 +1,1 @@
+"""How classifiers are compared: splits, held-out rows, scores and the papers' tables."""

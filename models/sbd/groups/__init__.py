@@ -1,0 +1,1 @@
+"""One classifier per user group, where that is better than one for all."""

@@ -1,0 +1,1 @@
+"""The classifiers, their settings and features, and how these are chosen."""

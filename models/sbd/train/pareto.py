@@ -1,0 +1,125 @@
+"""Accuracy against cost: which models to try, how right they are, and which nobody beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from data.errors import unknown_name
+from models.parallel import Progress, silent
+from models.sbd.evaluate.splits import Recipe, predict, shuffle_splits
+from models.sbd.params import THRESHOLD, Params
+from models.sbd.train.recipes import SHORT
+from models.sbd.windows import Windows
+from models.stats.intervals import Interval, over_splits
+
+SPACES: dict[str, dict[str, Sequence[Any]]] = {
+    "dt": {"depth": (2, 3, 4, 5, 6, 8, 10), "leaf": (5, 20, 60)},
+    "rf": {"depth": (4, 7, 10), "trees": (5, 10, 20), "leaf": (5,)},
+    "gb": {"depth": (2, 3), "trees": (10, 30, 60), "leaf": (20,)},
+    "lr": {"c": (0.01, 1.0, 100.0)},
+}
+"""Model -> settings to try: what fits into a kernel, few enough to be measured in minutes."""
+SUBSETS: dict[str, tuple[int, ...]] = {
+    "dt": (1, 2, 4, 8),
+    "rf": (4, 8),
+    "gb": (4, 8),
+    "lr": (1, 2, 4, 8),
+}
+"""Model -> how many of the best-ranked features."""
+
+
+def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
+    """All models to try.
+
+    Parameters
+    ----------
+    model : str
+        Key of :data:`SPACES`.
+    ranked : sequence of str
+        Features, the most telling first.
+
+    Raises
+    ------
+    UserError
+        When there is no such model, with the nearest.
+    """
+    if model not in SPACES:
+        raise unknown_name("model", model, SPACES)
+    space = SPACES[model]
+    found = []
+    for count in dict.fromkeys(min(k, len(ranked)) for k in SUBSETS[model]):
+        for values in product(*space.values()):
+            settings = dict(zip(space, values, strict=True))
+            text = " ".join(f"{key} {value}" for key, value in settings.items())
+            name = f"{model}, {count} feature{'s' if count > 1 else ''}, {text}"
+            found.append(Recipe(name, SHORT[model], tuple(ranked[:count]), settings))
+    return found
+
+
+def accuracies(
+    table: Windows, recipes: Sequence[Recipe], params: Params, progress: Progress = silent
+) -> dict[str, Interval]:
+    """Accuracy per window by shuffle splits of whole connections.
+
+    Parameters
+    ----------
+    table : Windows
+        Rows with labels; stratified by data set and label.
+    recipes : sequence of Recipe
+    params : Params
+        Splits, seed, confidence, workers.
+    progress : callable
+        See `models.parallel`.
+
+    Returns
+    -------
+    dict
+        Recipe's name -> interval over the splits (`models.stats.intervals.over_splits`).
+    """
+    everything = np.ones(len(table), dtype=np.bool_)
+    todo = shuffle_splits(table, everything, ~everything, params.protocol, "budget", params.seed)
+    numbered = [replace(recipe, name=str(i)) for i, recipe in enumerate(recipes)]
+    answers = predict(table, numbered, todo, params.seed, params.workers, progress)
+    right: dict[str, list[float]] = {recipe.name: [] for recipe in recipes}
+    for (model, _), part in sorted(answers.group_by("model", "split")):
+        rows = part["row"].to_numpy()
+        hits = (part["probability"].to_numpy() > THRESHOLD) == (table.y[rows] == 1)
+        right[recipes[int(str(model))].name].append(float(hits.mean()))
+    share = params.protocol.test_share
+    return {name: over_splits(shares, share, params.confidence) for name, shares in right.items()}
+
+
+def front(gains: Sequence[float], costs: Sequence[Mapping[str, float]]) -> list[int]:
+    """Which points no other beats.
+
+    Parameters
+    ----------
+    gains : sequence of float, length N
+        Larger is better.
+    costs : sequence of mapping, length N
+        By kind; smaller is better. Only kinds that both of two points have are compared.
+
+    Returns
+    -------
+    list of int
+        Indices of points that no other equals or betters in everything and betters in something,
+        by falling gain; of equal points the first alone.
+    """
+    kept = []
+    for i, (gain, cost) in enumerate(zip(gains, costs, strict=True)):
+        beaten = False
+        for j, (other, theirs) in enumerate(zip(gains, costs, strict=True)):
+            shared = cost.keys() & theirs.keys()
+            no_worse = other >= gain and all(theirs[key] <= cost[key] for key in shared)
+            better = other > gain or any(theirs[key] < cost[key] for key in shared)
+            if j != i and no_worse and (better or j < i):
+                beaten = True
+                break
+        if not beaten:
+            kept.append(i)
+    return sorted(kept, key=lambda i: (-gains[i], i))

@@ -1,0 +1,84 @@
+"""Which models are compared and which of them are kept: names, features, hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.sbd.evaluate.splits import Recipe
+from models.sbd.params import Params
+
+CORRELATION = "Corr"
+"""The second family's column that holds the plain correlation over the whole window."""
+
+FAMILY_NAMES = ("smartsbd", "smartsbd-plus")
+SHORT = {
+    "dt": "decision-tree",
+    "rf": "random-forest",
+    "svm": "svm-rbf",
+    "lr": "logistic-regression",
+    "gb": "gradient-boosting",
+    "mlp": "network",
+}
+
+
+def paper(
+    features: Sequence[str],
+    found: Mapping[str, Mapping[str, Any]],
+    params: Params,
+    suffix: str = "",
+) -> list[Recipe]:
+    """The paper's classifiers with the hyperparameters that the search found.
+
+    Parameters
+    ----------
+    features : sequence of str
+        The subset, or all 18.
+    found : mapping
+        Of `models.sbd.train.search.best`: classifier -> ``{settings}``.
+    params : Params
+        Bounds of what is exported.
+    suffix : str
+        Appended to the names.
+    """
+    settings = {name: dict(row["settings"]) for name, row in found.items()}
+    tree = settings["decision-tree"]
+    forest = settings["random-forest"]
+    # What goes into a kernel is bounded, whatever the search would like.
+    tree["depth"] = min(tree["depth"], params.zoo_depth)
+    forest |= {"depth": min(forest["depth"], params.zoo_depth), "trees": params.zoo_trees}
+    tree["leaf"] = params.zoo_leaf
+    return [
+        Recipe(f"smartsbd-{short}{suffix}", SHORT[short], tuple(features), settings[SHORT[short]])
+        for short in ("dt", "rf", "svm", "lr")
+    ]
+
+
+def alone(feature: str) -> Recipe:
+    """A small tree on the one feature that says most: what is left when nothing tells the set-up.
+
+    Under conditions that training didn't have, RTT_SD_Ratio alone does better than any larger
+    subset of the 18, whose further members depend on RTTs and rates themselves.
+    """
+    return Recipe("smartsbd-dt-top1", "decision-tree", (feature,), {"depth": 5, "leaf": 20})
+
+
+def plus(features: Sequence[str], params: Params) -> list[Recipe]:
+    """Candidates for the general model."""
+    depth, trees = params.zoo_depth, params.plus.forest_trees
+    settings: dict[str, dict[str, Any]] = {
+        "dt": {"depth": min(6, depth), "leaf": 20},
+        "rf": {"depth": depth, "trees": trees, "leaf": 3},
+        "lr": {"c": 1.0},
+        "gb": {"trees": params.plus.boosting_trees, "depth": 3, "rate": 0.08, "leaf": 20},
+        "mlp": {"width": 16, "layers": 2},
+    }
+    return [
+        Recipe(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)
+        for short, one in settings.items()
+    ]
+
+
+def threshold(column: str = CORRELATION) -> Recipe:
+    """The baseline that every learned model has to beat."""
+    return Recipe("threshold", "threshold", (column,))

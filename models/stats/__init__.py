@@ -1,0 +1,1 @@
+"""Intervals, two-sample distances and calibration: statistics that any model may use."""

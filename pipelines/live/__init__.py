@@ -1,0 +1,1 @@
+"""The live comparison: an exported classifier in a running kernel beside the offline one."""

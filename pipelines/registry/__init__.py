@@ -1,0 +1,1 @@
+"""Registered models: addresses, the audit log, the outbox and who may write."""

@@ -1,0 +1,1 @@
+"""What only SmartSBD needs: its training steps, groups, conditions, drift and predictions."""

@@ -1,0 +1,203 @@
+"""``cczoo train sbd --budget``: accuracy against measured cost, and the best that fits."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.files import write_text
+from export.budget import Budget
+from export.lower import lower
+from features.sbd import features_of
+from features.spec import Feature
+from models.sbd.train import pareto, ranking
+from models.sbd.train.classifiers import make
+from models.sbd.train.recipes import SHORT
+from models.sbd.windows import Windows
+from models.store import replace_directory
+from pipelines.output import print_json, progress
+from pipelines.sbd.steps import Job
+from pipelines.sbd.train_cost import Candidate, measure, size
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    table : Windows
+        The rows trained on.
+    tried : int
+        Candidates.
+    front, fitting : list of Candidate
+        Those that no other beats and those within the budget, best first.
+    bpf : str
+        Empty, or why no program could be loaded.
+    """
+
+    table: Windows
+    tried: int
+    front: list[Candidate]
+    fitting: list[Candidate]
+    bpf: str
+
+
+def search(job: Job, model: str, family: str, budget: Budget) -> Found:
+    """Try, measure and choose.
+
+    Parameters
+    ----------
+    job : Job
+        Where features are read.
+    model : str
+        Key of `models.sbd.train.pareto.SPACES`.
+    family : str
+        Family of features; subsets are the top of their mutual information with the label.
+    budget : Budget
+    """
+    from pipelines.sbd.fit import training_rows
+
+    table = training_rows(job)
+    specs = {feature.name: feature for feature in features_of(family)}
+    names = list(specs)
+    seeds, near = 2, job.params.selection.neighbours
+    ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
+    recipes = pareto.candidates(model, ranking.subsets(ranked, max(pareto.SUBSETS[model]))[-1])
+    scores = pareto.accuracies(table, recipes, job.params, _tell)
+    found = []
+    for recipe in progress(recipes, "fit"):
+        estimator = make(recipe.classifier, job.params.seed, recipe.settings)
+        estimator.fit(table.matrix(recipe.features), table.y)
+        features = [specs[name] for name in recipe.features]
+        form = lower(estimator, features)
+        found.append(Candidate(recipe, scores[recipe.name], form, estimator))
+    # Whatever is larger in every way and no more often right isn't worth a compilation.
+    worth = pareto.front([c.gain for c in found], [size(c.form) for c in found])
+    bpf = ""
+    for i in progress(worth, "measure"):
+        bpf = measure(found[i], table, job.params.seed) or bpf
+    kept = [found[i] for i in worth]
+    plain = [{k: v for k, v in c.costs.items() if "." not in k} for c in kept]
+    best = [kept[i] for i in pareto.front([c.gain for c in kept], plain)]
+    # A limit for one target may leave models in the running that others beat elsewhere.
+    fitting = sorted((c for c in kept if not c.exceeds(budget)), key=lambda c: -c.gain)
+    return Found(table, len(found), best, fitting, bpf)
+
+
+def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Budget) -> Path:
+    """Write the chosen model as a zoo entry, ``model`` in the output directory."""
+    from data.files import file_hash
+    from export.entry import write_entry
+    from models.sbd import card
+    from pipelines.computed_with import described
+
+    specs: dict[str, Feature] = {feature.name: feature for feature in features_of(family)}
+    recipe = candidate.recipe
+    name = f"{family}-{next(k for k, v in SHORT.items() if v == recipe.classifier)}"
+    accuracy: dict[str, Any] = {**candidate.accuracy}
+    figures = {
+        "budget": dict(budget.limits),
+        "costs": candidate.costs,
+        "estimated": candidate.estimated,
+        "accuracy": accuracy,
+        "headline": {},
+    }
+    limits = ", ".join(f"{key} {limit:g}" for key, limit in budget.limits.items())
+    costs = ", ".join(f"{key} {value:g}" for key, value in candidate.costs.items())
+    text = (
+        f"# {name}\n\n{recipe.name}: the most accurate of its kind within a budget ({limits}).\n\n"
+        f"- Accuracy per window on unseen connections: {card.interval(accuracy)}\n"
+        f"- Costs: {costs}\n- Features: {', '.join(recipe.features)}\n"
+        f"- Computed with: {described(job.settings)}\n"
+    )
+    command = shlex.join(["cczoo", *sys.argv[1:]])
+    meta = {
+        "family": family,
+        "feature_settings": job.settings,
+        "data_hash": file_hash(job.features),
+        "created_by": command,
+    }
+    # An entry has its model's name, which generated code takes over; the directory always one.
+    with tempfile.TemporaryDirectory(dir=job.out, prefix=".model.") as held:
+        entry = write_entry(
+            name,
+            candidate.estimator,
+            [specs[feature] for feature in recipe.features],
+            meta,
+            table.matrix(recipe.features),
+            figures,
+            text,
+            labels=table.y,
+            zoo=Path(held),
+        )
+        files = {path.name: path.read_bytes() for path in entry.iterdir()}
+    replace_directory((job.out / "model").resolve(), files)
+    return job.out / "model"
+
+
+def cheapest(front: Sequence[Candidate], budget: Budget) -> Candidate:
+    """The candidate that is nearest to the budget where it exceeds it most."""
+
+    def worst(candidate: Candidate) -> float:
+        return max(
+            candidate.costs.get(key, math.inf) / limit if limit else math.inf
+            for key, limit in budget.limits.items()
+        )
+
+    return min(front, key=lambda c: (worst(c), sum(c.costs.values())))
+
+
+def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool) -> int:
+    """Search, write ``pareto.json``, ``pareto.svg`` and ``model``; 1 where nothing fits."""
+    from pipelines.reporting import pareto
+
+    found = search(job, model, family, budget)
+    chosen = found.fitting[0] if found.fitting else None
+    nearest = cheapest(found.front, budget)
+    result = {
+        "model": model,
+        "family": family,
+        "budget": dict(budget.limits),
+        "windows": len(found.table),
+        "dropped": job.dropped.described(),
+        "connections": int(np.unique(found.table.group).size),
+        "tried": found.tried,
+        "bpf": found.bpf or "measured",
+        "front": [{**c.described(), "exceeds": c.exceeds(budget)} for c in found.front],
+        "chosen": chosen and chosen.described(),
+        "nearest": nearest.described(),
+    }
+    job.write("pareto.json", result)
+    write_text(job.out / "pareto.svg", pareto.draw(result))
+    if chosen:
+        keep(job, chosen, found.table, family, budget)
+    if as_json:
+        print_json(result)
+    else:
+        pareto.show(result)
+    if not chosen:
+        limits = ",".join(f"{key}={limit:g}" for key, limit in budget.limits.items())
+        print(
+            f"nothing fits {limits}; nearest: {nearest.recipe.name}: "
+            f"{'; '.join(nearest.exceeds(budget))}",
+            file=sys.stderr,
+        )
+        return 1
+    if not as_json:
+        where = shlex.quote(str(job.out / "model"))
+        print(f"{where}: {chosen.recipe.name}")
+        print(f"export it with: cczoo export {where} -t c --out BUNDLE", file=sys.stderr)
+    return 0
+
+
+def _tell(items: Any, what: str, total: int) -> Any:
+    return progress(items, what, total)

@@ -1,0 +1,312 @@
+"""``cczoo train sbd --groups``: a model for each group of users, where it beats the pooled one."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError, unknown_name
+from data.files import write_text
+from data.place import everything
+from features.sbd import features_of
+from models import parallel, store
+from models.sbd.groups import own
+from models.sbd.groups import rows as groups_rows
+from models.sbd.groups.rows import Gathered
+from models.sbd.train import ranking, recipes
+from models.sbd.train.classifiers import CLASSIFIERS
+from models.sbd.usable import Dropped
+from models.sbd.windows import Windows
+from pipelines.output import print_json, progress
+from pipelines.registry.entries import group_model
+from pipelines.rows import tell
+from pipelines.sbd import groups_task
+from pipelines.sbd.groups_task import Group, Outcome, Pooled, Setup
+from pipelines.sbd.steps import Job
+
+RANKED = 5000
+"""Windows that the features are ranked on: the estimator takes seconds for so many."""
+
+
+def run(args: argparse.Namespace, job: Job) -> int:
+    """Train every group and the pooled model; 1 where a group failed.
+
+    Parameters
+    ----------
+    args : Namespace
+        Of ``cczoo train``: ``groups``, ``model``, ``family``, ``params``, ``json``, and what
+        registration takes.
+    job : Job
+        Where features are read, results written, and the settings.
+    """
+    from pipelines.registry import register
+    from pipelines.reporting import groups as page
+
+    job = replace(job, zoo=job.out / "zoo")
+    features = _candidates(args.family, classifier_of(args.model))
+    columns, added = _grouping(args.groups, job)
+    rows = job.out / ".rows.arrow"
+    gathered = groups_rows.gather(
+        job.features, columns, features, job.params.groups.pooled_windows, rows, added
+    )
+    try:
+        result = _train(args, job, columns, added, gathered)
+    finally:
+        parallel.stop()
+        rows.unlink(missing_ok=True)
+    tell(Dropped(**result["dropped"]), str(job.features))
+    job.write("groups.json", result)
+    write_text(job.out / "groups.svg", page.draw(result))
+    if not args.no_register:
+        told = register.from_groups(job, result, args.params, args.offline)
+        result["registered"] = {"run": told["run"], "versions": len(told["versions"])}
+    if args.json:
+        print_json(result)
+    else:
+        page.show(result)
+    failed = [row for row in result["groups"] if row["decision"] == "failed"]
+    for row in failed:
+        print(f"failed: {row['group']}: {row['reason']}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def classifier_of(model: str | None) -> str:
+    """Classifier by its short or whole name; a decision tree by default.
+
+    Raises
+    ------
+    UserError
+        With the nearest name.
+    """
+    name = recipes.SHORT.get(model or "dt", model or "dt")
+    if name not in CLASSIFIERS:
+        raise unknown_name("model", name, [*recipes.SHORT, *CLASSIFIERS])
+    return name
+
+
+def _grouping(asked: str, job: Job) -> tuple[list[str], dict[str, Mapping[str, str]]]:
+    """Columns to group by, and those of them that the table doesn't have."""
+    if asked != "auto":
+        return [name.strip() for name in asked.split(",")], {}
+    from pipelines.sbd import conditions
+
+    if job.events is None:
+        raise UserError("--groups auto: needs --events DIR (of `cczoo ingest`), for the RTT series")
+    settings = job.params.conditions
+    found = conditions.grouping(job.events, job.out / "conditions", settings, job.params.seed)
+    return [conditions.COLUMN], {conditions.COLUMN: found}
+
+
+def _candidates(family: str, classifier: str) -> list[str]:
+    """Features that the choice is made from."""
+    names = [feature.name for feature in features_of(family)]
+    if classifier != "threshold":
+        return names
+    if recipes.CORRELATION not in names:
+        raise UserError(
+            f"--model threshold: works on {recipes.CORRELATION} alone: give --family smartsbd-plus"
+        )
+    return [recipes.CORRELATION]
+
+
+def _train(
+    args: argparse.Namespace,
+    job: Job,
+    columns: Sequence[str],
+    added: Mapping[str, Mapping[str, str]],
+    gathered: Gathered,
+) -> dict[str, Any]:
+    classifier = classifier_of(args.model)
+    short = {whole: short for short, whole in recipes.SHORT.items()}
+    name = f"{args.family}-{short.get(classifier, classifier)}"
+    setup = Setup(
+        name=name,
+        family=args.family,
+        plan=own.Plan(
+            classifier=classifier,
+            features=(),
+            grid=own.grid(classifier, job.params),
+            groups=job.params.groups,
+            seed=job.params.seed,
+            confidence=job.params.confidence,
+            resamples=job.params.bootstrap,
+        ),
+        params=job.params,
+        data_hash=groups_rows.table_hash(job.features),
+        command=shlex.join(["cczoo", *sys.argv[1:]]),
+        settings=job.settings,
+    )
+    setup, sample = _with_features(setup, _candidates(args.family, classifier), gathered, job)
+    key = _key(setup, columns, added)
+    registered = {group: group_model(name, group) for group in gathered.counts}
+    kept = {g: row for g in gathered.counts if (row := _kept(job, registered[g], key)) is not None}
+    todo = [group for group in gathered.largest_first() if group not in kept]
+    pooled_row = _kept(job, name, key)
+    if todo or pooled_row is None:
+        pooled, settings = _pooled(setup, sample, job)
+        if pooled_row is None:
+            pooled_row = _keep(job, groups_task.pooled_entry(pooled, sample, settings), key)
+        kept |= _groups(pooled, gathered, todo, registered, job, key)
+    _tidy(job, [pooled_row, *kept.values()])
+    order = sorted(kept)
+    decisions = [kept[group]["decision"] for group in order]
+    return {
+        "model": name,
+        "classifier": classifier,
+        "family": args.family,
+        "columns": list(columns),
+        "features": list(setup.plan.features),
+        "data_hash": setup.data_hash,
+        "confidence": job.params.confidence,
+        "pooled": pooled_row,
+        "rows": gathered.rows,
+        "rows_without_group": gathered.without,
+        "dropped": _dropped(kept.values()).described(),
+        "counts": {d: decisions.count(d) for d in ("own", "pooled", "failed")},
+        "resumed": len(kept) - len(todo),
+        "groups": [kept[group] for group in order],
+    }
+
+
+def _dropped(rows: Iterable[Mapping[str, Any]]) -> Dropped:
+    """What all groups together have left out; a group that failed tells nothing."""
+    total = Dropped()
+    for row in rows:
+        if "dropped" in row:
+            total.add(Dropped(**row["dropped"]))
+    return total
+
+
+def _with_features(
+    setup: Setup, names: list[str], gathered: Gathered, job: Job
+) -> tuple[Setup, Windows]:
+    """The plan on the features that say most, and the pooled model's rows.
+
+    Features are ranked over all groups, once, and the same for all models.
+    """
+    whole = _replanned(setup, tuple(names))
+    sample, _ = groups_task.usable(gathered.sample, whole)
+    table = groups_task.learned(sample, whole)
+    if np.unique(table.y).size < 2:
+        raise UserError(
+            f"{job.features}: both SB and NSB windows are needed to train, of {gathered.rows} rows "
+            f"{len(table)} are labelled, finite and outside the fixed test set"
+        )
+    at = np.unique(np.linspace(0, len(table) - 1, RANKED).astype(np.int64))
+    x, near = table.matrix(names)[at], job.params.selection.neighbours
+    ranked = ranking.ranking(x, table.y[at], names, 1, near, job.params.seed)
+    return _replanned(setup, ranking.subsets(ranked, job.params.protocol.top_k)[-1]), sample
+
+
+def _replanned(setup: Setup, features: tuple[str, ...]) -> Setup:
+    return replace(setup, plan=replace(setup.plan, features=features))
+
+
+def _key(setup: Setup, columns: Sequence[str], added: Mapping[str, Mapping[str, str]]) -> str:
+    """Hash of everything that a group's result depends on."""
+    content = {
+        "data": setup.data_hash,
+        "name": setup.name,
+        "columns": list(columns),
+        "added": {name: sorted(mapping.items()) for name, mapping in added.items()},
+        "plan": {**asdict(setup.plan), "groups": setup.plan.groups.model_dump()},
+        "protocol": setup.params.protocol.model_dump(mode="json"),
+        "plus": setup.params.plus.model_dump(mode="json"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _pooled(setup: Setup, sample: Windows, job: Job) -> tuple[Pooled, dict[str, Any]]:
+    """The pooled models: one per fold left out and one of all rows, with its settings."""
+    table = groups_task.learned(sample, setup)
+    items = [None, *setup.plan.rounds]
+    made = parallel.spread(
+        groups_task.fit_pooled, items, (setup, table), "pooled model", job.params.workers, progress
+    )
+    folds = {item: model for item, (model, _) in zip(items, made, strict=True) if item is not None}
+    if None in folds.values():
+        raise UserError(
+            f"{job.features}: too few connections to leave {setup.plan.groups.folds} folds out: "
+            "collect more, or lower models.sbd.groups.folds"
+        )
+    return Pooled(setup, folds, made[0][0]), made[0][1]
+
+
+def _groups(
+    pooled: Pooled,
+    gathered: Gathered,
+    todo: Sequence[str],
+    registered: Mapping[str, str],
+    job: Job,
+    key: str,
+) -> dict[str, dict[str, Any]]:
+    """Train the groups that are still to do; each one's result is kept as it comes."""
+
+    def items() -> Iterator[Group]:
+        for name, frame in zip(todo, gathered.frames(todo), strict=True):
+            yield Group(name, registered[name], gathered.values[name], frame)
+
+    found: dict[str, dict[str, Any]] = {}
+    stream = parallel.stream(groups_task.train_group, items(), pooled, job.params.workers)
+    for number, outcome in progress(stream, "groups", len(todo)):
+        name = todo[number]
+        if isinstance(outcome, Exception):
+            cause = getattr(outcome, "cause", None) or outcome
+            reason = f"{type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
+            found[name] = {
+                "group": name,
+                "values": gathered.values[name],
+                "registered": registered[name],
+                "decision": "failed",
+                "reason": reason,
+            }
+        else:
+            found[name] = _keep(job, outcome, key)
+    return found
+
+
+def _keep(job: Job, outcome: Outcome, key: str) -> dict[str, Any]:
+    """Write a result, the model before the row that says it is there."""
+    name = outcome.row["registered"]
+    assert job.zoo is not None
+    if outcome.files:
+        store.replace_directory(job.zoo / name, outcome.files, everything)
+    job.write(f"results/{name}.json", {"key": key, "row": outcome.row})
+    row: dict[str, Any] = job.read(f"results/{name}.json")["row"]
+    return row
+
+
+def _kept(job: Job, name: str, key: str) -> dict[str, Any] | None:
+    """A result of an earlier run of the same data and settings, where it is whole."""
+    try:
+        found = job.read(f"results/{name}.json")
+        if found["key"] != key:
+            return None
+        row: dict[str, Any] = found["row"]
+        if row.get("decision") != "pooled":
+            store.load(name, job.zoo)
+    except (UserError, ValueError, KeyError):
+        return None
+    return row
+
+
+def _tidy(job: Job, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Remove what runs of other data or settings have left."""
+    assert job.zoo is not None
+    told = {row["registered"] for row in rows if row.get("decision") != "failed"}
+    models = {row["registered"] for row in rows if row.get("decision", "own") == "own"}
+    for path in (job.out / "results").glob("*.json"):
+        if path.name.removesuffix(".json") not in told:
+            path.unlink()
+    for name in store.names(job.zoo):
+        if name not in models:
+            shutil.rmtree(job.zoo / name)

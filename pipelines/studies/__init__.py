@@ -1,0 +1,1 @@
+"""Comparisons of the simulator with kernels and papers."""

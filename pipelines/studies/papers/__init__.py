@@ -1,0 +1,1 @@
+"""What the papers report of classical congestion controls, simulated."""

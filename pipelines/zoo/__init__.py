@@ -1,0 +1,1 @@
+"""The released models: list, verify, prove and release them."""

@@ -1,0 +1,198 @@
+"""``cczoo zoo release``: the only way into the zoo. Gates, proof, the next version."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError, unknown_name
+from data.place import everything
+from pipelines.output import print_json, progress
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
+    from pipelines.params import Params
+
+TABLES = {
+    "smartsbd-series": Path("data/processed/series.parquet"),
+    "": Path("data/processed/sbd.parquet"),
+}
+"""Family -> table with the test set; the last is that of all others."""
+FUNCTION_GATES = ("certificate", "budget")
+"""Gates that make sense for a function, which has no test set."""
+WORDS = {True: "pass", False: "REFUSED", None: "-"}
+
+
+@dataclass(frozen=True)
+class Released:
+    """The entry that a candidate follows; no model where there is none, or it can't be read."""
+
+    version: int
+    model: ZooModel | None
+    problem: str = ""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Release each name; 1 where one is refused."""
+    from models import store
+    from pipelines import params
+    from pipelines.zoo import docs
+
+    zoo = args.zoo or store.ZOO
+    path = args.params or (Path("params.yaml") if Path("params.yaml").is_file() else None)
+    settings = params.load(path)
+    results = []
+    with tempfile.TemporaryDirectory(prefix="cczoo-release-") as held:
+        candidates = [candidate(name, args, Path(held)) for name in args.names]
+        for model in progress(candidates, "releasing"):
+            results.append(release(model, zoo, settings, args))
+            if not args.json:
+                _print(results[-1])
+    done = [row["name"] for row in results if row["ok"]]
+    if done and not args.dry_run and zoo.resolve() == store.ZOO.resolve():
+        for document in docs.refresh(zoo):
+            print(f"{document}: its table is made anew", file=sys.stderr)
+    if args.json:
+        print_json({"ok": len(done) == len(results), "models": results})
+    return 0 if len(done) == len(results) else 1
+
+
+def candidate(name: str, args: argparse.Namespace, held: Path) -> ZooModel:
+    """What is to be released: a function, a model's directory, or a name below ``--from``.
+
+    Raises
+    ------
+    UserError
+        Where there is none, or its own files contradict each other.
+    """
+    from export.functions import FUNCTIONS
+    from models import store
+    from pipelines.zoo import functions, verify
+
+    folder = args.source or store.TRAINED
+    if os.sep in name:
+        model = store.load(Path(name))
+    elif name in FUNCTIONS:
+        model = store.load(functions.write(name, held))
+    elif (folder / name / "meta.json").is_file():
+        model = store.load(folder / name)
+    else:
+        known = store.names(folder)
+        if not known:
+            raise UserError(f"{folder}: no models there: make repro, or give --from DIR")
+        raise unknown_name("trained model", name, [*known, *FUNCTIONS])
+    problems = verify.verify_entry(model)["problems"]
+    if problems:
+        raise UserError(f"{name}: not taken into the zoo: {'; '.join(problems)}")
+    return model
+
+
+def release(
+    model: ZooModel, zoo: Path, settings: Params, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Ask the gates, prove, and write the entry under the next version.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``name``, ``from`` and ``to`` (versions), ``gates``, ``problems``.
+    """
+    from pipelines.zoo import certify
+    from pipelines.zoo.reproduced import compare
+
+    name = model.meta.name
+    before = released(zoo / name)
+    to = str(before.version + 1)
+    result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
+    result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
+    if before.model is not None and compare(before.model, model).verdict == "identical":
+        said = f"nothing to release: it is version {before.version} to the last byte"
+        return result | {"problems": [said]}
+    if before.problem and not args.force:
+        said = f"{before.problem}; --force REASON releases without comparing with it"
+        return result | {"problems": [said]}
+    findings = _judged(model, before.model, settings, args)
+    result["gates"] = {gate: {"passed": f.passed, "reason": f.reason} for gate, f in findings}
+    refused = [f"{gate}: {f.reason}" for gate, f in findings if f.passed is False]
+    if refused and not args.force:
+        return result | {"problems": refused}
+    if args.dry_run:
+        return result | {"ok": True}
+    _write(model, zoo, result, args.force, certify.BENCH)
+    return result | {"ok": True}
+
+
+def released(directory: Path) -> Released:
+    """The entry in the zoo, as far as this version can read it."""
+    from models import store
+
+    path = directory / "meta.json"
+    if not path.is_file():
+        return Released(0, None)
+    try:
+        version = int(json.loads(path.read_text(encoding="utf-8"))["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path}: no version in it: restore it (git checkout)") from None
+    try:
+        return Released(version, store.load(directory))
+    except UserError as error:
+        return Released(version, None, str(error))
+
+
+def _judged(
+    model: ZooModel, champion: ZooModel | None, settings: Params, args: argparse.Namespace
+) -> list[tuple[str, Any]]:
+    from pipelines import gates
+    from pipelines.gates.comparison import Comparison
+
+    asked = dict(settings.promotion.gates)
+    if "model.onnx" not in model.meta.files:
+        asked = {name: tree for name, tree in asked.items() if name in FUNCTION_GATES}
+    comparison = Comparison(
+        name=model.meta.name,
+        candidate=model,
+        champion=champion,
+        features=args.features or TABLES.get(model.meta.family, TABLES[""]),
+        protocol=settings.models.sbd.protocol,
+        only={},
+    )
+    return list(gates.judge(comparison, asked).items())
+
+
+def _write(
+    model: ZooModel, zoo: Path, result: dict[str, Any], reason: str | None, bench: Path
+) -> None:
+    """Seal the entry under its new version, prove that, and move it into place whole."""
+    from export.entry import json_file
+    from models import store
+    from pipelines.registry import owner
+    from pipelines.zoo import certify
+
+    name = model.meta.name
+    meta = model.meta.model_dump(exclude={"files", "seal"}) | {"version": result["to"]}
+    files = {file: model.read(file) for file in model.meta.files if file not in store.BESIDE}
+    with tempfile.TemporaryDirectory(prefix="cczoo-release-") as held:
+        sealed = store.save(Path(held) / name, meta, files)
+        files = {file: sealed.read(file) for file in (*sealed.meta.files, "meta.json")}
+        files |= certify.measured(sealed, bench)
+    record = {key: result[key] for key in ("name", "from", "to", "gates")}
+    files["release.json"] = json_file({**record, "when": owner.now(), "forced": reason or ""})
+    # What can't be read as an entry any more is replaced for a reason only: then it is whole.
+    store.replace_directory(zoo / name, files, everything if reason else store.own_files)
+
+
+def _print(result: dict[str, Any]) -> None:
+    for gate, finding in result["gates"].items():
+        print(f"{WORDS[finding['passed']]:<8} {gate}: {finding['reason']}")
+    for problem in result["problems"]:
+        print(f"{result['name']}: refused: {problem}", file=sys.stderr)
+    if result["ok"]:
+        said = "would be" if result["dry_run"] else "is"
+        was = f"was version {result['from']}" if result["from"] else "the first"
+        print(f"{result['name']}: version {result['to']} {said} released ({was})")

@@ -1,0 +1,161 @@
+"""Check the entries of the zoo: nothing altered, stored answers and the stored evaluation hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    from export.source import Source
+    from models.store import ZooModel
+
+CERTIFICATE = "certificate.json"
+
+
+def run(args: argparse.Namespace) -> int:
+    """``cczoo zoo verify``: 1 when an entry fails."""
+    from models import store
+    from pipelines.sources import open_model
+
+    reports = []
+    for name in [args.model] if args.model else store.folders(args.zoo):
+        report: dict[str, Any] = {"name": name, "ok": False}
+        try:
+            report |= verify_entry(open_model(name, args.zoo))
+        except UserError as error:
+            if args.model:
+                raise
+            report["problems"] = [str(error)]
+        reports.append(report)
+    ok = all(report["ok"] for report in reports)
+    if args.json:
+        print_json({"ok": ok, "models": reports})
+    else:
+        for report in reports:
+            state = "ok" if report["ok"] else "FAILED"
+            print(f"{state:<7} {report['name']:<24} {_summary(report)}".rstrip())
+    return 0 if ok else 1
+
+
+def verify_entry(model: ZooModel) -> dict[str, Any]:
+    """Stored answers and the stored evaluation against what the entry's files answer now.
+
+    Parameters
+    ----------
+    model : ZooModel
+        As loaded: the hashes of its files have been checked.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``problems``, ``vectors``, ``mismatches``; ``integer_disagreements`` where the model
+        has an integer form; ``evaluation``, see :func:`evaluate`, None without a stored test set.
+    """
+    import numpy as np
+
+    from export.fixed import to_integers
+    from export.params import tolerance_of
+    from export.source import source_of
+
+    if "model.onnx" not in model.meta.files:
+        from pipelines.zoo import functions
+
+        report = functions.verify(model)
+        problems = report["problems"] + _altered(model)
+        return {**report, "evaluation": None, "problems": problems, "ok": not problems}
+    source = source_of(model)
+    error = np.abs(model.predict_proba(source.values) - source.probability)
+    mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
+    report = {"vectors": len(error), "mismatches": mismatches}
+    problems = [f"{mismatches} stored answers differ"] if mismatches else []
+    if source.form is not None:
+        classes = source.form.evaluate(to_integers(source.values, source.features)).classes
+        disagreements = int((classes != (source.probability > source.threshold)).sum())
+        report["integer_disagreements"] = disagreements
+    problems += _altered(model)
+    report["evaluation"] = evaluate(model, source)
+    for name, found in (report["evaluation"] or {}).items():
+        if not found["low"] <= found["now"] <= found["high"]:
+            problems.append(
+                f"{name} gets {found['now']:.3f} of the stored test set right, outside the stored "
+                f"[{found['low']:.3f}, {found['high']:.3f}]"
+            )
+    return {**report, "problems": problems, "ok": not problems}
+
+
+def _altered(model: ZooModel) -> list[str]:
+    """What doesn't belong to the entry as it was made, or contradicts it."""
+    from models import store
+
+    problems = []
+    if not model.meta.seal:
+        problems.append("meta.json has no seal: made by an earlier version, train again")
+    known = {*model.meta.files, "meta.json", *store.BESIDE}
+    more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
+    if more:
+        problems.append(f"files that the entry doesn't name: {', '.join(more)}")
+    proof = model.beside(CERTIFICATE)
+    if proof is not None:
+        from export.source import source_of
+
+        certificate = json.loads(proof)
+        if not certificate["ok"]:
+            problems.append(f"{CERTIFICATE} says that it was not proved")
+        if certificate["model_hash"] != source_of(model).model_hash:
+            problems.append(f"{CERTIFICATE} is another model's")
+    return problems
+
+
+def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
+    """Run the stored test set again.
+
+    Returns
+    -------
+    dict or None
+        Per file (``model.onnx``, ``model.json``) the stored accuracy (``mean``, ``low``, ``high``,
+        ``windows``, ``connections``) and ``now``. None where no test set is stored.
+    """
+    from export.fixed import to_integers
+    from models.sbd.digits import rounded
+    from models.sbd.evaluate import testset
+
+    if testset.FILE not in model.meta.files:
+        return None
+    content = model.read_json(testset.FILE)
+    table = testset.read(content)
+    values = table.matrix(model.meta.features)
+    classes = {}
+    if source.onnx:
+        classes["model.onnx"] = model.predict(values)
+    if source.form is not None:
+        classes["model.json"] = source.form.evaluate(to_integers(values, source.features)).classes
+    stored = content["accuracy"]
+    if stored.keys() != classes.keys():
+        raise UserError(
+            f"{model.directory}/{testset.FILE}: no accuracies of {', '.join(classes)}: made by an "
+            "earlier version, train again"
+        )
+    return {
+        file: {**stored[file], "now": rounded(float((answers == table.y).mean()))}
+        for file, answers in classes.items()
+    }
+
+
+def _summary(report: dict[str, Any]) -> str:
+    if report["problems"]:
+        return "; ".join(report["problems"])
+    found = report["evaluation"]
+    if "error" in report:
+        largest = report["error"].get("largest_error", report["error"]["error_bound"])
+        return f"{report['vectors']} inputs; largest error {largest:.2e}"
+    if found is None:
+        return f"{report['vectors']} answers; no stored test set"
+    parts = [f"{report['vectors']} answers"]
+    for name, one in found.items():
+        interval = f"{one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+        parts.append(f"{name} {one['now']:.3f} of {one['windows']} windows, stored {interval}")
+    return "; ".join(parts)
