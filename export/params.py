@@ -99,7 +99,7 @@ class VerifyParams(Strict):
 
     random: int = Field(2000, ge=0, le=10_000_000)
     seed: int = Field(20, ge=0, le=2**31 - 1)
-    timeout_s: float = Field(120.0, gt=0, le=86_400)
+    timeout_s: float = Field(600.0, gt=0, le=86_400)
     tolerance: float = Field(1e-5, ge=0, le=1)
 
 
