@@ -155,7 +155,7 @@ def register(out: Path, folder: Path) -> dict[str, Any]:
     from models.sbd.params import Params
     from pipelines import tracking
     from pipelines.registry.register import from_groups
-    from pipelines.sbd.steps import Job
+    from pipelines.sbd.job import Job
 
     tracking.ROOT = folder
     os.environ.pop("MLFLOW_TRACKING_URI", None)

@@ -12,7 +12,7 @@ from data.errors import UserError
 from export.fixed import limits, to_values
 from export.lower.network import lower_network
 from export.lower.prepare import NotLowerable
-from export.onnx_file import properties
+from export.onnx_metadata import properties
 from export.onnx_run import predict
 from export.source import Source
 from features.spec import Feature

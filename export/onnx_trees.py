@@ -38,7 +38,7 @@ def convert_trees(
     """
     from onnx import TensorProto, checker, helper
 
-    from export.onnx_file import OPSET, metadata
+    from export.onnx_metadata import OPSET, metadata
 
     try:
         prepared = prepare(estimator, tuple(features), (labels[0], labels[1]), 0.5)

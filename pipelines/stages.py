@@ -29,7 +29,7 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "neural": (
         *COMMAND,
         *TRAIN,
-        ("pipelines.sbd.neural", "NeuralJob"),
+        ("pipelines.sbd.neural_job", "NeuralJob"),
         ("pipelines.sbd.neural_fit", "fit"),
     ),
     "fit": (

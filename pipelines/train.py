@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.output import print_json
     from pipelines.registry import register
     from pipelines.sbd import steps
+    from pipelines.sbd.job import Job, load_params
 
     if args.groups is not None:
         return _grouped(args)
@@ -101,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
         return automl.run(args)
     if args.budget is not None or args.model is not None:
         return _within_budget(args)
-    job = steps.Job(
+    job = Job(
         features=args.features,
         out=args.out or OUT,
-        params=steps.load_params(args.params, args.seed),
+        params=load_params(args.params, args.seed),
         events=args.events,
         zoo=args.zoo or store.TRAINED,
     )
@@ -132,7 +133,8 @@ def _grouped(args: argparse.Namespace) -> int:
     """1 where a group failed."""
     from data.errors import UserError
     from features.sbd import features_of
-    from pipelines.sbd import groups, steps
+    from pipelines.sbd import groups
+    from pipelines.sbd.job import Job, load_params
 
     for given, flag in ((args.step, "--step"), (args.budget, "--budget"), (args.zoo, "--zoo")):
         if given:
@@ -140,10 +142,10 @@ def _grouped(args: argparse.Namespace) -> int:
     if args.out is None:
         raise UserError("--out is missing: --groups writes results, models and a figure there")
     features_of(args.family)
-    job = steps.Job(
+    job = Job(
         features=args.features,
         out=args.out,
-        params=steps.load_params(args.params, args.seed),
+        params=load_params(args.params, args.seed),
         events=args.events,
     )
     if not args.no_register:
@@ -159,8 +161,8 @@ def _within_budget(args: argparse.Namespace) -> int:
     from models import parallel
     from models.sbd.train.pareto import SPACES
     from pipelines.registry import register
-    from pipelines.sbd import steps
     from pipelines.sbd.budget import run_search
+    from pipelines.sbd.job import Job, load_params
 
     for given, flag in ((args.budget, "--budget"), (args.model, "--model"), (args.out, "--out")):
         if not given:
@@ -172,8 +174,8 @@ def _within_budget(args: argparse.Namespace) -> int:
         raise unknown_name("model", args.model, SPACES)
     budget = parse_budget(args.budget)
     features_of(args.family)
-    params = steps.load_params(args.params, args.seed)
-    job = steps.Job(features=args.features, out=args.out, params=params)
+    params = load_params(args.params, args.seed)
+    job = Job(features=args.features, out=args.out, params=params)
     if not args.no_register:
         _check_registry(args)
     try:

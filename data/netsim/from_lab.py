@@ -10,7 +10,8 @@ import numpy as np
 from data.lab import rates, topology
 from data.lab.scenario import Background, RateProcess, Stage
 from data.lab.scenario import Scenario as LabScenario
-from data.netsim.scenario import Flow, Link, Path_, Scenario
+from data.netsim.elements import Flow, Link, Path_
+from data.netsim.scenario import Scenario
 
 WARMUP_S = 0.5
 """Background traffic begins so much earlier than the connection, as in the lab."""

@@ -12,12 +12,13 @@ from data.errors import unknown_name
 from data.netsim import state as st
 from data.netsim import traces
 from data.netsim.cc import CONTROLS, fields
+from data.netsim.elements import Flow, Link
 from data.netsim.kernel import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
 from data.netsim.records import doubled, fill_subflow
 from data.netsim.rings import ring_need
 from data.netsim.rng import streams
-from data.netsim.scenario import Flow, Link, Scenario
+from data.netsim.scenario import Scenario
 
 _ARRAYS = st.State._fields
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from data.netsim import state as st
 from data.netsim.cc import module, number
-from data.netsim.scenario import Flow
+from data.netsim.elements import Flow
 
 PLAIN_HEADER_BYTES = 52
 """IPv4, TCP and timestamps."""

@@ -21,7 +21,7 @@ from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
 from export.manifest import FORM, Bundle
-from export.onnx_file import described
+from export.onnx_metadata import described
 from export.onnx_run import decided, predict
 from export.params import Options, VerifyParams
 from export.reemit import source_of

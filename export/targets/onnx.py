@@ -13,7 +13,7 @@ from export.fixed import to_values
 from export.harness import CannotRun
 from export.manifest import Bundle
 from export.onnx_child import predict_apart
-from export.onnx_file import described
+from export.onnx_metadata import described
 from export.onnx_options import batch_of, in_int8, int8_loss, with_batch
 from export.onnx_run import decided
 from export.params import Options, VerifyParams, differing_at_most, tolerance_of

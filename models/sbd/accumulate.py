@@ -9,7 +9,9 @@ bottleneck that moves be seen. Four multiplications and additions per window: th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,3 +131,9 @@ def fit(
     return Verdicts(
         slope=slope, offset=offset, forget=best[1], temper=best[2], confidence=confidence
     )
+
+
+def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> Verdicts:
+    """Settings of a model's verdicts as they stand in its ``meta.json``."""
+    keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in Verdicts.model_fields}
+    return Verdicts.parse(keys, "meta.json")

@@ -168,7 +168,7 @@ class Comparison:
         """Windows as the kernel answers them (integers, where there are any), connections."""
         from export.fixed import to_integers
         from export.source import source_of
-        from pipelines.sbd.evaluate import verdicts_of
+        from models.sbd.accumulate import verdicts_of
 
         found = []
         for model in self.models:

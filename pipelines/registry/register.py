@@ -20,7 +20,7 @@ from pipelines.registry import outbox
 from pipelines.registry.outbox import Training
 
 if TYPE_CHECKING:
-    from pipelines.sbd.steps import Job
+    from pipelines.sbd.job import Job
 
 EXPERIMENT = "smartsbd"
 EXAMPLE = "example: python -m pipelines.registry.register --sync"

@@ -6,7 +6,6 @@ import argparse
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +13,18 @@ import numpy as np
 
 from data.errors import UserError
 from data.files import file_hash
-from features.sbd import features_of
 from features.spec import Feature
 from models.sbd import automl, card
-from models.sbd.automl.task import Floats, Task
+from models.sbd.automl.task import Floats
 from models.sbd.evaluate.holdout import sides, unseen_rows
 from models.sbd.params import THRESHOLD
 from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
-from pipelines.output import print_json, progress
+from pipelines.output import print_json
 from pipelines.sbd import automl_entries
+from pipelines.sbd.automl_plan import REPORT, Plan, task_of, tell
 from pipelines.sbd.fit import training_rows
-from pipelines.sbd.steps import Job, load_params
-
-REPORT = "automl.json"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is searched, and with how much.
-
-    Attributes
-    ----------
-    backend : str
-    family : str
-        Family of features; the search has all of them.
-    seconds : float
-        Wall-clock budget of one search.
-    trials : int, optional
-        At most so many configurations.
-    """
-
-    backend: str
-    family: str
-    seconds: float
-    trials: int | None
-
-    @property
-    def features(self) -> list[Feature]:
-        """Columns of the search."""
-        return list(features_of(self.family))
+from pipelines.sbd.job import Job, load_params
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,27 +88,6 @@ def _registered(job: Job, plan: Plan, settings: Path | None, offline: bool) -> d
     for registered, version in versions.items():
         print(f"registered {registered} version {version} as @candidate", file=sys.stderr)
     return versions
-
-
-def task_of(
-    table: Windows, rows: Floats, tests: Sequence[Floats], plan: Plan, job: Job, seed: int
-) -> Task:
-    """A search on ``rows`` [N, d], whose labels and connections are the table's."""
-    return Task(
-        x=rows,
-        y=table.y,
-        group=table.group,
-        seconds=plan.seconds,
-        queries=tuple(tests),
-        seed=seed,
-        jobs=max(job.params.workers, 1),
-        trials=plan.trials,
-    )
-
-
-def tell(items: Any, what: str, total: int) -> Any:
-    """How far a search is, for a person."""
-    return progress(items, what, total)
 
 
 def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:

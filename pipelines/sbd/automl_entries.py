@@ -20,10 +20,10 @@ from models.sbd.evaluate import testset
 from models.sbd.windows import Windows
 from models.store import replace_directory
 from pipelines.computed_with import described
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 
 if TYPE_CHECKING:
-    from pipelines.sbd.automl import Plan
+    from pipelines.sbd.automl_plan import Plan
 
 
 def keep(

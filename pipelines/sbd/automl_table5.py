@@ -21,8 +21,8 @@ from models.sbd.evaluate.splits import Split
 from models.sbd.params import THRESHOLD
 from models.stats.intervals import Interval, over_splits
 from pipelines.output import print_json
-from pipelines.sbd.automl import REPORT, Plan, task_of, tell
-from pipelines.sbd.steps import Job
+from pipelines.sbd.automl_plan import REPORT, Plan, task_of, tell
+from pipelines.sbd.job import Job
 
 PROTOCOL = "within"
 PEERS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-lr")

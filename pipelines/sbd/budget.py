@@ -24,7 +24,7 @@ from models.sbd.train.recipes import SHORT
 from models.sbd.windows import Windows
 from models.store import replace_directory
 from pipelines.output import print_json, progress
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 from pipelines.sbd.train_cost import Candidate, measure, size
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from models.sbd.accumulate import verdicts_of
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
@@ -175,14 +176,6 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
     probability[usable] = model.predict_proba(matrix[usable])
     verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
     return _Told(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
-
-
-def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> Verdicts:
-    """Settings of a model's verdicts as they stand in its ``meta.json``."""
-    from models.sbd.accumulate import Verdicts
-
-    keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in Verdicts.model_fields}
-    return Verdicts.parse(keys, "meta.json")
 
 
 def _odds(shares: Any) -> Any:

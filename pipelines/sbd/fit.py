@@ -25,7 +25,7 @@ from models.sbd.windows import Windows
 
 if TYPE_CHECKING:
     from features.spec import Feature
-    from pipelines.sbd.steps import Job
+    from pipelines.sbd.job import Job
 
 PROTOCOLS = (
     ("within", "four sites, {splits} shuffle splits, trained on the sites alone"),

@@ -31,7 +31,7 @@ from pipelines.registry.entries import group_model
 from pipelines.rows import tell
 from pipelines.sbd import groups_task
 from pipelines.sbd.groups_task import Group, Outcome, Pooled, Setup
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 
 RANKED = 5000
 """Windows that the features are ranked on: the estimator takes seconds for so many."""

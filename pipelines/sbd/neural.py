@@ -3,98 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from data.errors import UserError
-from features.sbd import features_of
-from models.sbd.content import content_hash
 from models.sbd.evaluate import splits
-from models.sbd.evaluate.holdout import check_trainable
 from models.sbd.neural import comparison, outofsample
-from models.sbd.neural.params import Neural
-from models.sbd.params import Params
-from models.sbd.usable import Dropped
-from models.sbd.windows import Windows, read
 from pipelines.output import print_json, progress
-from pipelines.rows import training_table
-from pipelines.sbd.steps import Job
+from pipelines.sbd.neural_job import OTHERS, OUT, SERIES, NeuralJob
 
 if TYPE_CHECKING:
-    from models.sbd.neural.training import Epoch
-
-FAMILY = "smartsbd-series"
-SERIES = Path("data/processed/series.parquet")
-OUT = Path("reports/neural")
-OTHERS = Path("reports/sbd/predictions.parquet")
-KEPT = Path("data/reference/neural.json")
-"""The protocol's results that the card tells; a new measurement is copied there on purpose."""
-
-
-@dataclass
-class NeuralJob:
-    """Where a training of the neural classifier reads and writes."""
-
-    features: Path
-    out: Path
-    sbd: Params
-    neural: Neural
-    others: Path | None = None
-    kept: Path = KEPT
-    zoo: Path | None = None
-    dropped: Dropped = field(default_factory=Dropped)
-
-    @property
-    def plain(self) -> Job:
-        """The same for functions of the other trainings."""
-        return Job(features=self.features, out=self.out, params=self.sbd, zoo=self.zoo)
-
-    @cached_property
-    def columns(self) -> list[str]:
-        """Names of the series' columns."""
-        return [feature.name for feature in features_of(FAMILY)]
-
-    @cached_property
-    def table(self) -> Windows:
-        """Labelled rows with finite series; says what it leaves out.
-
-        Raises
-        ------
-        UserError
-            When it has no series, windows are there twice, or nothing is left to learn from.
-        """
-        if self.columns[0] not in read(self.features).columns:
-            raise UserError(
-                f"{self.features}: no series in it: make the table with `cczoo features series "
-                f"--events DIR --out {SERIES}`"
-            )
-        table, self.dropped = training_table(self.features, self.columns)
-        check_trainable(table, self.sbd.protocol, str(self.features))
-        return table
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """What the series were computed with."""
-        return self.plain.settings
-
-    @cached_property
-    def data_hash(self) -> str:
-        """Content of the table, see `models.sbd.content`."""
-        return content_hash(self.table, features_of(FAMILY))
-
-    def rows(self, table: Windows) -> NDArray[np.float32]:
-        """Their series, float32 [N, d]."""
-        return table.matrix(self.columns).astype(np.float32)
+    pass
 
 
 def run(args: argparse.Namespace, default_features: Path) -> int:
@@ -179,41 +103,6 @@ def measure(job: NeuralJob) -> dict[str, Any]:
     }
     job.plain.write("neural.json", result)
     return result
-
-
-def told(epochs: int) -> Callable[[Epoch], None]:
-    """What moves the progress bar after each epoch, and says more where there is no terminal."""
-    bar = iter(progress(range(epochs), "epochs", epochs))
-    next(bar)
-
-    def tell(epoch: Epoch) -> None:
-        next(bar, None)
-        if not sys.stderr.isatty():
-            print(
-                f"epoch {epoch.epoch + 1}/{epochs}: loss {epoch.loss:.4f}, validation "
-                f"{epoch.validation_loss:.4f} ({epoch.validation_accuracy:.4f} right)",
-                file=sys.stderr,
-            )
-
-    return tell
-
-
-ABOUT_TESTS = ("splits", "repeats", "validation_folds")
-"""Settings that say how often is tested: the network is the same without them."""
-
-
-def measured(path: Path, job: NeuralJob) -> Mapping[str, Any] | None:
-    """Results of :func:`measure`, None where there are none of this network on this table."""
-    if not path.is_file():
-        return None
-    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-
-    def network(settings: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in settings.items() if key not in ABOUT_TESTS}
-
-    mine = network(job.neural.model_dump(mode="json"))
-    same = network(found.get("settings", {})) == mine
-    return found if same and found.get("data_hash") == job.data_hash else None
 
 
 def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:

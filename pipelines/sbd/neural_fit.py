@@ -29,7 +29,7 @@ from models.sbd.params import THRESHOLD
 from models.sbd.windows import Windows
 from pipelines.reporting import neural as figures
 from pipelines.sbd.fit import told_figures
-from pipelines.sbd.neural import FAMILY, NeuralJob, measured, told
+from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, told
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted

@@ -52,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
     """Predict, compare with labels where there are any, print."""
     import numpy as np
 
+    from models.sbd.accumulate import verdicts_of
     from models.sbd.evaluate.partition import contradictions, grid, partitions
     from models.sbd.evaluate.scores import connection_state
     from models.sbd.usable import usable
     from pipelines.output import print_json
     from pipelines.rows import tell
-    from pipelines.sbd.evaluate import verdicts_of
     from pipelines.sources import open_model
 
     if args.what != "sbd":

@@ -10,7 +10,7 @@ from test_export_verify import rewrite
 
 from data.errors import UserError
 from export.manifest import bundle_files
-from export.onnx_file import OPSET, properties
+from export.onnx_metadata import OPSET, properties
 from export.onnx_options import batch_of, with_batch
 from export.onnx_run import predict
 from export.onnx_source import source_from_onnx

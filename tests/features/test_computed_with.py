@@ -23,7 +23,7 @@ from models import store
 from models.sbd.params import Params
 from models.sbd.windows import windows
 from pipelines import cli, computed_with
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 
 FACTOR = "#define SBD_WINDOW_FACTOR {}U"
 RTT = [feature for feature in FEATURES if "Thpt" not in feature.name]

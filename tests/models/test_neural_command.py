@@ -12,7 +12,7 @@ import series
 from models import store
 from pipelines import params
 from pipelines.cli import main
-from pipelines.sbd.neural import NeuralJob, measured
+from pipelines.sbd.neural_job import NeuralJob, measured
 
 SETTINGS = """
 models:

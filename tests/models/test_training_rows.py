@@ -21,7 +21,7 @@ from models.sbd.neural.params import Neural
 from models.sbd.params import Params, Protocol
 from models.sbd.windows import windows
 from pipelines.sbd import automl, drift, fit, groups_task
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 
 NAMES = [f.name for family in ("smartsbd", "smartsbd-plus") for f in features_of(family)]
 DATASETS = st.one_of(

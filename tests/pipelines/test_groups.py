@@ -200,7 +200,7 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     told = {**result, "groups": [{**row, "decision": "pooled"} for row in result["groups"]]}
     from models.sbd.params import Params
     from pipelines.registry import register
-    from pipelines.sbd.steps import Job
+    from pipelines.sbd.job import Job
 
     job = Job(table, tmp_path / "out", Params(), zoo=tmp_path / "out" / "zoo")
     register.from_groups(job, told, None, offline=False)

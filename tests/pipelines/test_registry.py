@@ -18,7 +18,7 @@ from pipelines import tracking
 from pipelines.cli import main
 from pipelines.registry import entries as registry
 from pipelines.registry import outbox, register
-from pipelines.sbd.steps import Job
+from pipelines.sbd.job import Job
 
 pytestmark = pytest.mark.xdist_group("registry")
 

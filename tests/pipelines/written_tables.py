@@ -14,7 +14,8 @@ from models.sbd.evaluate import splits, tables
 from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params
 from models.sbd.params import Protocol as ProtocolParams
-from pipelines.sbd.steps import Job, write_tables
+from pipelines.sbd.job import Job
+from pipelines.sbd.steps import write_tables
 from tests.models import synthetic
 
 CLASSES = ("both", "sb", "nsb", "connection")
