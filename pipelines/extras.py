@@ -18,6 +18,7 @@ EXTRAS: dict[str, str] = {
     "ray": "train",
     "ruamel": "repro",
     "safetensors": "train",
+    "scipy": "train",
     "skl2onnx": "train",
     "sklearn": "train",
     "torch": "train",

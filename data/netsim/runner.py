@@ -22,6 +22,7 @@ from data.netsim import scenario as scenarios
 from data.netsim import traces
 from data.netsim.cc import CONTROLS, module
 from data.netsim.metrics import UNITS, simulate
+from data.student import quantile
 
 EXAMPLE = """examples:
   cczoo evaluate cc --list
@@ -146,8 +147,6 @@ def controls(spec: scenarios.Scenario, controllers: list[str]) -> tuple[bool, li
 
 def intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Mean of each metric over runs that all have it, with its 95 % bounds; None for one run's."""
-    from scipy.stats import t
-
     result: dict[str, dict[str, Any]] = {}
     for key in runs[0]:
         values = [float(run[key]) for run in runs if run.get(key) is not None]
@@ -158,7 +157,7 @@ def intervals(runs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             result[key] = {"mean": mean, "lo": None, "hi": None}
             continue
         spread = float(np.std(values, ddof=1))
-        half = float(t.ppf(0.975, len(values) - 1)) * spread / len(values) ** 0.5
+        half = quantile(0.95, len(values) - 1) * spread / len(values) ** 0.5
         result[key] = {"mean": mean, "lo": mean - half, "hi": mean + half}
     return result
 

@@ -8,10 +8,10 @@ constants were chosen by `data.netsim.capacity` to resemble public traces of eac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
 
 STEP_S = 0.1
 _PAUSED = 0.01
@@ -92,8 +92,7 @@ def rates(kind: Kind, count: int, rng: np.random.Generator) -> np.ndarray[Any, A
 
 def _process(rng: np.random.Generator, count: int, constant_s: float) -> np.ndarray[Any, Any]:
     """First-order process of variance 1 with the given time constant, in equilibrium."""
-    memory = np.exp(-STEP_S / constant_s)
+    memory = float(np.exp(-STEP_S / constant_s))
     noise = rng.normal(0.0, np.sqrt(1.0 - memory**2), count)
     noise[0] = rng.normal()
-    series: np.ndarray[Any, Any] = lfilter([1.0], [1.0, -memory], noise)
-    return series
+    return np.array(list(accumulate(noise.tolist(), lambda last, new: new + memory * last)))

@@ -19,6 +19,7 @@ from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
 from export.vectors import Vectors
+from models.sbd.calibration import sigmoid
 
 SUMMARY = "small network in integer C99, feed-forward (as c) or gru and lstm with explicit state"
 TEMPLATES = {
@@ -94,8 +95,6 @@ def _drift(source: Source, floats: Any) -> dict[str, float]:
 
     Of probabilities where the model answers with one, else of scores.
     """
-    from scipy.special import expit
-
     form: Any = source.form
     rows = len(source.values)
     if not rows:
@@ -103,7 +102,7 @@ def _drift(source: Source, floats: Any) -> dict[str, float]:
     stored = to_integers(source.values, source.features)
     x = stored[np.random.default_rng(2).integers(0, rows, DRIFT_STEPS)]
     scores = form.evaluate(x).scores / 2.0**form.places
-    ours = expit(scores) if form.outputs == 1 else scores
+    ours = sigmoid(scores) if form.outputs == 1 else scores
     error = np.abs(ours - floats(x)).reshape(DRIFT_STEPS, -1).max(axis=1)
     first, last = error[: DRIFT_STEPS // 10].max(), error[-DRIFT_STEPS // 10 :].max()
     return {"steps": DRIFT_STEPS, "largest": float(error.max()), "first_tenth": float(first),

@@ -8,6 +8,8 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from data.student import quantile
+
 
 class Interval(TypedDict):
     """A mean with the limits of its confidence interval; ``None`` where undefined."""
@@ -32,8 +34,6 @@ def over_splits(values: ArrayLike, test_share: float, confidence: float = 0.95) 
     confidence : float
         Coverage aimed at.
     """
-    from scipy.stats import t
-
     x = np.asarray(values, dtype=np.float64)
     x = x[np.isfinite(x)]
     if x.size == 0:
@@ -42,7 +42,7 @@ def over_splits(values: ArrayLike, test_share: float, confidence: float = 0.95) 
     if x.size == 1:
         return Interval(mean=mean, low=None, high=None)
     spread = math.sqrt(float(x.var(ddof=1)) * (1 / x.size + test_share / (1 - test_share)))
-    half = float(t.ppf(0.5 + confidence / 2, x.size - 1)) * spread
+    half = quantile(confidence, x.size - 1) * spread
     return Interval(mean=mean, low=max(0.0, mean - half), high=min(1.0, mean + half))
 
 

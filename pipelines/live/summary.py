@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from data.student import quantile
 from pipelines.live.record import label_class
 
 Record = dict[str, Any]
@@ -30,7 +30,7 @@ def interval(values: Sequence[float]) -> dict[str, Any]:
     mean = float(x.mean())
     if x.size < 2:
         return {"mean": _round(mean), "low": None, "high": None, "n": 1}
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, x.size - 1) * stats.sem(x))
+    half = quantile(CONFIDENCE, x.size - 1) * float(x.std(ddof=1)) / x.size**0.5
     return {"mean": _round(mean), "low": _round(mean - half), "high": _round(mean + half),
             "n": int(x.size)}  # fmt: skip
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from synthetic import SITES
 
 from data.errors import UserError
@@ -84,6 +85,14 @@ def test_one_subflow_is_no_pair() -> None:
 def test_smoothing_is_tcps() -> None:
     rtt = np.array([80, 160, 0], dtype=np.int64)
     np.testing.assert_allclose(smooth(rtt), [80, 90, 78.75])
+
+
+@pytest.mark.parametrize("size", [1, 2, 50_000])
+def test_smoothing_is_the_filter_of_a_signal_library_to_the_bit(size: int) -> None:
+    rtt = np.random.default_rng(size).integers(1, 10**7, size)
+    expected, _ = lfilter([1 / 8], [1, -7 / 8], rtt.astype(float), zi=[7 / 8 * rtt[0]])
+    assert smooth(rtt).tobytes() == expected.tobytes()
+    assert smooth(rtt[:0]).size == 0
 
 
 def test_time_shares_by_hand() -> None:

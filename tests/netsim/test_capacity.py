@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from data.errors import UserError
 from data.ingest import Settings, ingest
-from data.netsim import capacity, traces
+from data.netsim import capacity, traces, wireless
 from data.netsim.capacity import Trace
 from data.netsim.wireless import KINDS
 
@@ -66,6 +67,16 @@ def test_made_traces_have_their_mean_and_their_seed(kind: str) -> None:
     assert np.array_equal(first.mbps, again.mbps)
     assert not np.array_equal(first.mbps, other.mbps)
     assert first.mbps.min() > 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 6000])
+def test_rates_are_those_of_a_signal_librarys_filter_to_the_bit(count: int) -> None:
+    rng = np.random.default_rng(7)
+    memory = np.exp(-wireless.STEP_S / 35.0)
+    noise = rng.normal(0.0, np.sqrt(1.0 - memory**2), count)
+    noise[0] = rng.normal()
+    found = wireless._process(np.random.default_rng(7), count, 35.0)
+    assert found.tobytes() == lfilter([1.0], [1.0, -memory], noise).tobytes()
 
 
 def test_kinds_differ_as_the_measured_ones_do() -> None:

@@ -74,7 +74,7 @@ def run(absent: list[str], *commands: list[str]) -> tuple[list[int], set[str], s
 
 @pytest.mark.skipif(not LOGS.is_dir(), reason="data/raw isn't in this checkout")
 def test_the_core_does_what_a_deployer_needs(absent, tmp_path):
-    assert {"sklearn", "torch", "mlflow", "ray", "matplotlib", "pandas"} <= set(absent)
+    assert {"scipy", "sklearn", "torch", "mlflow", "ray", "matplotlib", "pandas"} <= set(absent)
     (tmp_path / "logs").mkdir()
     for log in sorted(LOGS.glob("*-sb-*"))[:1] + sorted(LOGS.glob("*-nsb-*"))[:1]:
         shutil.copy(log, tmp_path / "logs")
@@ -86,6 +86,19 @@ def test_the_core_does_what_a_deployer_needs(absent, tmp_path):
         ["features", "sbd", "--events", events, "--out", table, "--json"],
         ["predict", "sbd", *model, "--events", events, "--json"],
         ["evaluate", "sbd", *model, "--features", table, "--json"],
+        [
+            "evaluate",
+            "cc",
+            "--scenario",
+            "nuwa-table1",
+            "--cc",
+            "cubic",
+            "--seeds",
+            "2",
+            "--set",
+            "duration_s=5",
+            "--json",
+        ],
         ["export", "smartsbd-dt", "-t", "c", "-t", "python", "-t", "onnx", "--out", bundle],
         ["verify", bundle, "--json"],
         ["zoo", "list", "--json"],

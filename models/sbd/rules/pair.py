@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,14 +58,20 @@ Pair = tuple[Subflow, Subflow]
 
 def smooth(rtt_us: Ints) -> Floats:
     """Exponentially smoothed RTT with TCP's gain of 1/8, started at the first sample."""
-    from scipy.signal import lfilter
-
     if rtt_us.size == 0:
         return np.empty(0)
-    x = rtt_us.astype(np.float64)
-    start = [(1 - SRTT_GAIN) * x[0]]
-    out, _ = lfilter([SRTT_GAIN], [1, SRTT_GAIN - 1], x, zi=start)
-    return np.asarray(out, dtype=np.float64)
+    smoothed: Floats = _smooth(rtt_us.astype(np.float64), SRTT_GAIN)
+    return smoothed
+
+
+@numba.njit(cache=True)
+def _smooth(rtt, gain):  # type: ignore[no-untyped-def]
+    smoothed = np.empty_like(rtt)
+    last = rtt[0]
+    for i in range(rtt.size):
+        last = gain * rtt[i] + (1 - gain) * last
+        smoothed[i] = last
+    return smoothed
 
 
 def subflow(variables: Mapping[str, Series]) -> Subflow:
