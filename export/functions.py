@@ -1,17 +1,17 @@
-"""Functions that can be exported without a trained model."""
+"""Functions that can be exported without a trained model.
+
+Their names are looked up before anything that takes long: a function imports what it needs.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from export.forms.table import Table
-from export.params import Options
-from export.source import Source
-from export.tanh import stated_error, tanh_curve
-from features.spec import Feature
+if TYPE_CHECKING:
+    from export.params import Options
+    from export.source import Source
 
 WIDEST = 16.0
 """|x| beyond which Nuwa's tanh is one at any number of bits that an export may have."""
@@ -31,6 +31,13 @@ def nuwa_tanh(options: Options) -> Source:
     Source
         With the form "lut" and the largest error against ``math.tanh`` in ``scaling``.
     """
+    import numpy as np
+
+    from export.forms.table import Table
+    from export.source import Source
+    from export.tanh import stated_error, tanh_curve
+    from features.spec import Feature
+
     places = options.q if options.input_q is None else options.input_q
     curve = tanh_curve(places, options.q, options.entries, interpolate=options.interpolate)
     widest = min(WIDEST, math.floor((2**31 - 2) / 2**places * 2**16) / 2**16)

@@ -6,14 +6,12 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from data.errors import unknown_name
-from features.params import SbdParams
-from features.spec import Feature
 
 if TYPE_CHECKING:
+    from features.params import SbdParams
     from features.resample import Float
+    from features.spec import Feature
     from features.windows import Window
 
 FAMILIES: dict[str, str] = {
@@ -69,6 +67,8 @@ def settings_for(
     UserError
         When a setting is unknown or out of range.
     """
+    from features.params import SbdParams
+
     return SbdParams.parse(given, where).model_dump() if family in _ALL else {}
 
 
@@ -92,6 +92,8 @@ def compute(family: str, windows: Sequence[Window]) -> Float:
     float64 [len(windows), features]
         Finite, clipped to the entries' ranges.
     """
+    import numpy as np
+
     if not windows:
         return np.empty((0, len(features_of(family))))
     function: Callable[[Sequence[Window]], Float] = importlib.import_module(_ALL[family]).compute

@@ -1,7 +1,7 @@
 """Names that a user gives, looked up before anything that takes long to import.
 
-The commands look them up too, in the registries themselves; this only spares a mistyped name the
-wait. Nothing but the standard library is imported here.
+The commands look them up too, in the same registries; this only spares a mistyped name the wait.
+Nothing but the standard library is imported here, nor by the modules that hold the registries.
 """
 
 from __future__ import annotations
@@ -15,25 +15,6 @@ from typing import Any
 import data
 import models
 from data.errors import UserError, unknown_name
-
-TARGETS = ("bpf", "c", "json", "lut", "mlp-c", "onnx", "python", "table")
-FUNCTIONS = ("nuwa-tanh",)
-RULES = ("dwc", "sbd", "ton20")
-FAMILIES = ("smartsbd", "smartsbd-plus", "smartsbd-series")
-SEARCHED = ("dt", "rf", "gb", "lr")
-CLASSIFIERS = (
-    "decision-tree",
-    "random-forest",
-    "svm-linear",
-    "svm-rbf",
-    "logistic-regression",
-    "gradient-boosting",
-    "network",
-    "threshold",
-)
-BACKENDS = ("flaml", "auto-sklearn")
-FIGURES = ("bytes", "insns", "ns", "stack")
-"""As in the registries of the same names, whose modules import numpy and more."""
 
 _SCENARIOS = Path(data.__file__).parent / "scenarios"
 _ZOO = Path(models.__file__).parent / "zoo"
@@ -80,18 +61,22 @@ def check(command: str, args: argparse.Namespace) -> None:
         name = given.get("scenario") or given.get("campaign")
         _scenario(str(name), _SCENARIOS)
     if command == "export":
+        from export.targets import TARGETS
+
         for target in args.target:
             _known("target", target, TARGETS)
     if command == "train":
         _training(args)
     if command in {"train", "verify"} and args.budget:
+        from export.budget import FIGURES
+
         for part in filter(None, args.budget.split(",")):
             _known("budget key", part.partition("=")[0].rpartition(".")[2].strip(), FIGURES)
     if command == "predict":
         _known("prediction", args.what, ("sbd",))
     kept = command == "zoo" and action in {"show", "verify", "prove", "certify"}
     if (kept or command in {"evaluate", "predict", "export"}) and given.get("model"):
-        functions = FUNCTIONS if command == "export" or action == "prove" else ()
+        functions = command == "export" or action == "prove"
         _model(str(args.model), given.get("zoo") or _ZOO, functions)
 
 
@@ -120,12 +105,17 @@ def check_simulation(rest: Sequence[str]) -> None:
 
 
 def _training(args: argparse.Namespace) -> None:
-    _known("feature family", args.family, FAMILIES)
+    from features.sbd import TABLES
+    from models.sbd.automl import BACKENDS
+    from models.sbd.spaces import SPACES
+    from models.sbd.train.classifiers import CLASSIFIERS, SHORT
+
+    _known("feature family", args.family, [name for table in TABLES.values() for name in table])
     if args.model == "auto":
         _known("backend", args.backend, BACKENDS)
     if args.model:
-        others = ("auto", "neural") if args.groups is None else ("svm", "mlp", *CLASSIFIERS)
-        _known("model", args.model, (*SEARCHED, *others))
+        whole = ("auto", "neural", *SPACES) if args.groups is None else (*SHORT, *CLASSIFIERS)
+        _known("model", args.model, whole)
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> None:
@@ -139,10 +129,15 @@ def _scenario(name: str, folder: Path) -> None:
     _known("scenario", name, (path.stem for path in folder.glob("*.yaml")))
 
 
-def _model(name: str, zoo: Path, functions: tuple[str, ...]) -> None:
+def _model(name: str, zoo: Path, functions: bool) -> None:
+    from export.functions import FUNCTIONS
+
     if name.startswith("rule:"):
+        from models.sbd.rules import RULES
+
         _known("rule-based scheme", name.removeprefix("rule:"), RULES)
     elif not (os.sep in name or name.startswith("registry:") or name.endswith(".onnx")):
         if Path(name).exists():
             return
-        _known("model", name, (*functions, *(path.parent.name for path in zoo.glob("*/meta.json"))))
+        kept = [path.parent.name for path in zoo.glob("*/meta.json")]
+        _known("model", name, [*(FUNCTIONS if functions else ()), *kept])

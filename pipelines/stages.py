@@ -51,9 +51,9 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "register": (("pipelines.registry.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
-NEVER: tuple[Symbol, ...] = (("pipelines.gates", "gate"),)
+NEVER: tuple[Symbol, ...] = (("pipelines.gates", "gate"), ("pipelines.names", "check"))
 """``params.yaml`` is checked whole by each stage; what a gate does with its part runs at promotion
-only."""
+only. Looking up a mistyped name opens registries of every command, and changes no result."""
 MADE = (
     "data/raw",
     "data/interim",

@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from data.errors import UserError, unknown_name
-from export.params import Options, VerifyParams
-from export.source import Source
+
+if TYPE_CHECKING:
+    from export.params import Options, VerifyParams
+    from export.source import Source
 
 if TYPE_CHECKING:
     from models.store import ZooModel

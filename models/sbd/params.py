@@ -14,12 +14,6 @@ MOST_SEED = 2**31 - 1
 Clusters = Annotated[int, Field(ge=2, le=1000)]
 THRESHOLD = 0.5
 """P(SB) above which a model answers SB, unless its ``meta.json`` says otherwise."""
-DEPTHS = tuple(range(1, 16))
-"""Table 4: depths 1 to 15 of trees and forests."""
-C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Fig. 6(d) prints no tick values: a decade grid around the 100 that the paper selected."""
-GAMMA_GRID = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Table 4."""
 
 
 class Selection(Strict):

@@ -18,9 +18,9 @@ from export.budget import Budget
 from export.lower import lower
 from features.sbd import features_of
 from features.spec import Feature
+from models.sbd import spaces
 from models.sbd.train import pareto, ranking
-from models.sbd.train.classifiers import make
-from models.sbd.train.recipes import SHORT
+from models.sbd.train.classifiers import SHORT, make
 from models.sbd.windows import Windows
 from models.store import replace_directory
 from pipelines.output import print_json, progress
@@ -59,7 +59,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     job : Job
         Where features are read.
     model : str
-        Key of `models.sbd.train.pareto.SPACES`.
+        Key of `models.sbd.spaces.SPACES`.
     family : str
         Family of features; subsets are the top of their mutual information with the label.
     budget : Budget
@@ -71,7 +71,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     names = list(specs)
     seeds, near = 2, job.params.selection.neighbours
     ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
-    recipes = pareto.candidates(model, ranking.subsets(ranked, max(pareto.SUBSETS[model]))[-1])
+    recipes = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
     scores = pareto.accuracies(table, recipes, job.params, _tell)
     found = []
     for recipe in progress(recipes, "fit"):

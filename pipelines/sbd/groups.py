@@ -23,7 +23,7 @@ from models.sbd.groups import own
 from models.sbd.groups import rows as groups_rows
 from models.sbd.groups.rows import Gathered
 from models.sbd.train import ranking, recipes
-from models.sbd.train.classifiers import CLASSIFIERS
+from models.sbd.train.classifiers import CLASSIFIERS, SHORT
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
 from pipelines.output import print_json, progress
@@ -87,9 +87,9 @@ def classifier_of(model: str | None) -> str:
     UserError
         With the nearest name.
     """
-    name = recipes.SHORT.get(model or "dt", model or "dt")
+    name = SHORT.get(model or "dt", model or "dt")
     if name not in CLASSIFIERS:
-        raise unknown_name("model", name, [*recipes.SHORT, *CLASSIFIERS])
+        raise unknown_name("model", name, [*SHORT, *CLASSIFIERS])
     return name
 
 
@@ -126,7 +126,7 @@ def _train(
     gathered: Gathered,
 ) -> dict[str, Any]:
     classifier = classifier_of(args.model)
-    short = {whole: short for short, whole in recipes.SHORT.items()}
+    short = {whole: short for short, whole in SHORT.items()}
     name = f"{args.family}-{short.get(classifier, classifier)}"
     setup = Setup(
         name=name,

@@ -35,12 +35,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small_spaces(monkeypatch):
-    from models.sbd.train import pareto
+    from models.sbd import spaces
 
-    monkeypatch.setitem(pareto.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
-    monkeypatch.setitem(pareto.SUBSETS, "dt", (1, 4))
-    monkeypatch.setitem(pareto.SPACES, "rf", {"depth": (3,), "trees": (5,), "leaf": (1,)})
-    monkeypatch.setitem(pareto.SUBSETS, "rf", (4,))
+    monkeypatch.setitem(spaces.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
+    monkeypatch.setitem(spaces.SUBSETS, "dt", (1, 4))
+    monkeypatch.setitem(spaces.SPACES, "rf", {"depth": (3,), "trees": (5,), "leaf": (1,)})
+    monkeypatch.setitem(spaces.SUBSETS, "rf", (4,))
 
 
 def train(folder, out, model, budget, *more):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from data.errors import unknown_name
-from models.sbd.automl.task import Progress, Result, Task, silent
+from models.parallel import Progress, silent
+
+if TYPE_CHECKING:
+    from models.sbd.automl.task import Result, Task
 
 BACKENDS: dict[str, str] = {
     "flaml": "models.sbd.automl.flaml_backend",

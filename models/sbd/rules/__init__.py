@@ -10,17 +10,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from data.errors import unknown_name
 from models.parallel import Progress, silent
-from models.sbd.rules.pair import Pair, pair
-from models.sbd.windows import Windows
 
-Judge = Callable[[Pair, NDArray[np.int64]], NDArray[np.float64]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from models.sbd.rules.pair import Pair
+    from models.sbd.windows import Windows
+
+    Judge = Callable[[Pair, NDArray[np.int64]], NDArray[np.float64]]
 
 RULES: dict[str, str] = {
     "dwc": "models.sbd.rules.dwc",
@@ -65,7 +67,11 @@ def run(
     dict
         scheme -> shares (N, 2); NaN where the events lack the connection.
     """
+    import numpy as np
+    import polars as pl
+
     from data.store import iter_connections
+    from models.sbd.rules.pair import pair
 
     judges = {name: judge_of(name) for name in names}
     shares = {name: np.full((len(table), 2), np.nan) for name in names}

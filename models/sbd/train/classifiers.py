@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from data.errors import unknown_name
-from models.sbd.params import C_GRID, DEPTHS, GAMMA_GRID
-from models.stats.calibration import sigmoid
+from models.sbd.spaces import C_GRID, DEPTHS, GAMMA_GRID
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Estimator = Any
 """A fitted or unfitted scikit-learn estimator."""
@@ -135,6 +135,15 @@ CLASSIFIERS: dict[str, Classifier] = {
     "threshold": Classifier("one threshold on the RTT correlation", _threshold, {}),
 }
 """Name -> classifier. scikit-learn is imported only when one is made."""
+SHORT: dict[str, str] = {
+    "dt": "decision-tree",
+    "rf": "random-forest",
+    "svm": "svm-rbf",
+    "lr": "logistic-regression",
+    "gb": "gradient-boosting",
+    "mlp": "network",
+}
+"""Short name, as in the names of models -> name."""
 
 
 def make(name: str, seed: int, settings: Mapping[str, Any]) -> Estimator:
@@ -152,6 +161,10 @@ def make(name: str, seed: int, settings: Mapping[str, Any]) -> Estimator:
 
 def probability(estimator: Estimator, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """P(SB) per row; for machines without probabilities the sigmoid of the decision value."""
+    import numpy as np
+
+    from models.stats.calibration import sigmoid
+
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(x)[:, 1], dtype=np.float64)
     return sigmoid(estimator.decision_function(x))

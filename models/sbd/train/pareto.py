@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -13,24 +12,10 @@ from data.errors import unknown_name
 from models.parallel import Progress, silent
 from models.sbd.evaluate.splits import Recipe, predict, shuffle_splits
 from models.sbd.params import THRESHOLD, Params
-from models.sbd.train.recipes import SHORT
+from models.sbd.spaces import SPACES, SUBSETS
+from models.sbd.train.classifiers import SHORT
 from models.sbd.windows import Windows
 from models.stats.intervals import Interval, over_splits
-
-SPACES: dict[str, dict[str, Sequence[Any]]] = {
-    "dt": {"depth": (2, 3, 4, 5, 6, 8, 10), "leaf": (5, 20, 60)},
-    "rf": {"depth": (4, 7, 10), "trees": (5, 10, 20), "leaf": (5,)},
-    "gb": {"depth": (2, 3), "trees": (10, 30, 60), "leaf": (20,)},
-    "lr": {"c": (0.01, 1.0, 100.0)},
-}
-"""Model -> settings to try: what fits into a kernel, few enough to be measured in minutes."""
-SUBSETS: dict[str, tuple[int, ...]] = {
-    "dt": (1, 2, 4, 8),
-    "rf": (4, 8),
-    "gb": (4, 8),
-    "lr": (1, 2, 4, 8),
-}
-"""Model -> how many of the best-ranked features."""
 
 
 def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
@@ -39,7 +24,7 @@ def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
     Parameters
     ----------
     model : str
-        Key of :data:`SPACES`.
+        Key of :data:`models.sbd.spaces.SPACES`.
     ranked : sequence of str
         Features, the most telling first.
 

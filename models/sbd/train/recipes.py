@@ -7,19 +7,12 @@ from typing import Any
 
 from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params
+from models.sbd.train.classifiers import SHORT
 
 CORRELATION = "Corr"
 """The second family's column that holds the plain correlation over the whole window."""
 
 FAMILY_NAMES = ("smartsbd", "smartsbd-plus")
-SHORT = {
-    "dt": "decision-tree",
-    "rf": "random-forest",
-    "svm": "svm-rbf",
-    "lr": "logistic-regression",
-    "gb": "gradient-boosting",
-    "mlp": "network",
-}
 
 
 def paper(
