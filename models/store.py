@@ -1,9 +1,9 @@
 """The zoo: models kept as directories of plain files, never as pickles.
 
-``models/zoo/<name>/`` holds ``meta.json`` (what :class:`Meta` says, with the hash of every other
-file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability`` float32 [N] of
-``labels[1]``), ``model.json`` (the integer form, where the model has one), ``vectors.json``
-(observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+``models/zoo/<name>/`` holds ``meta.json`` (what :class:`models.sbd.meta.Meta` says, with the hash
+of every other file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability``
+float32 [N] of ``labels[1]``), ``model.json`` (the integer form, where the model has one),
+``vectors.json`` (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
 
 What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
 its seal knows of it, so that training again on another machine gives the same entry.
@@ -23,16 +23,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 import models
 from data.errors import UserError, one_line, unknown_name
 from data.place import Own, building
-from data.strict import Strict
-from features.sbd import settings_for
 from features.spec import Feature, schema_hash
 from models.onnx_safe import open_session
-from models.sbd.params import THRESHOLD
+from models.sbd.meta import Meta, read_meta, seal_of, with_settings
 
 ZOO = Path(models.__file__).parent / "zoo"
 """Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
@@ -40,84 +37,8 @@ TRAINED = Path("models/trained")
 """Where training leaves its models, in the directory at hand."""
 BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
 """Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
-NAME = r"^[A-Za-z0-9_][A-Za-z0-9 ._+-]{0,99}$"
-"""Of a model: it is a file's name, and stands in generated code."""
-MAX_META_BYTES = 4 << 20
 MAX_BYTES = 256 << 20
 """Of one file of an entry; larger ones aren't read."""
-
-
-class FeatureSpec(Strict):
-    """A :class:`features.spec.Feature` as it stands in ``meta.json``."""
-
-    name: str
-    unit: str
-    low: float | int
-    high: float | int
-    scale: int
-    source: str
-    doc: str
-
-
-class Meta(Strict):
-    """``meta.json``.
-
-    Attributes
-    ----------
-    name, version : str
-        The zoo's name and the entry's version.
-    kind : str
-        tree, forest, linear where the model has an integer form, else the estimator's name.
-    family : str
-        Family of features (``smartsbd``, ``smartsbd-plus``).
-    features : tuple of str
-        Names in the order of the model's columns.
-    feature_specs : tuple of FeatureSpec
-        Their units, scales and ranges as they were when the model was trained.
-    feature_settings : mapping
-        What they were computed with when the model was trained: every setting of their family
-        (:func:`features.sbd.settings_for`).
-    schema_hash : str
-        ``features.spec.schema_hash`` of both.
-    data_hash, git_commit, created_by : str
-        Training table, commit and command that made the model.
-    labels : tuple of str
-        Names of class 0 and class 1; ``probability`` is of class 1.
-    threshold : float
-        Class 1 where the probability is above it.
-    calibration, accumulation : mapping
-        Settings of the trainer for verdicts over several windows.
-    scaling : mapping
-        Loss to integers as measured on the training table: ``rows``, ``disagreements``,
-        ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``; and
-        ``float_error``, the largest error of the ONNX form's probability there.
-    no_form : str
-        Why the model has no integer form; empty where it has one.
-    files : mapping
-        Name -> SHA-256 of every other file but :data:`BESIDE`.
-    seal : str
-        SHA-256 of all other fields as canonical JSON.
-    """
-
-    name: str = Field(pattern=NAME)
-    version: str = "1"
-    kind: str
-    family: str
-    features: tuple[str, ...]
-    feature_specs: tuple[FeatureSpec, ...]
-    feature_settings: dict[str, Any] = Field(default_factory=dict)
-    schema_hash: str
-    data_hash: str = ""
-    git_commit: str = ""
-    created_by: str = ""
-    labels: tuple[str, str] = ("NSB", "SB")
-    threshold: float = Field(THRESHOLD, ge=0, le=1)
-    calibration: dict[str, Any] = Field(default_factory=dict)
-    accumulation: dict[str, Any] = Field(default_factory=dict)
-    scaling: dict[str, Any] = Field(default_factory=dict)
-    no_form: str = ""
-    files: dict[str, str] = Field(default_factory=dict)
-    seal: str = ""
 
 
 @dataclass(frozen=True)
@@ -272,8 +193,8 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
                 where = f"{kept}/meta.json"
                 raise UserError(f"{where}: missing: restore it (git checkout) or train again")
             raise unknown_name("model", str(name), names(zoo))
-    meta = _meta(directory)
-    if meta.seal and meta.seal != _seal(meta, directory):
+    meta = read_meta(directory)
+    if meta.seal and meta.seal != seal_of(meta, directory):
         raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
@@ -283,7 +204,7 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
             raise UserError(one_line(f"{path}: larger than any file of a model: restore it"))
         if sha256(path.read_bytes()) != expected:
             raise UserError(f"{path}: altered since the model was saved: restore it or train again")
-    model = ZooModel(directory, _with_settings(meta, f"{directory}/meta.json"))
+    model = ZooModel(directory, with_settings(meta, f"{directory}/meta.json"))
     if schema_hash(model.features, model.meta.feature_settings) != model.meta.schema_hash:
         raise UserError(f"{directory}/meta.json: schema_hash isn't that of its features")
     if tuple(spec.name for spec in meta.feature_specs) != meta.features:
@@ -299,7 +220,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     directory : Path
         The entry's directory; an earlier entry there is replaced.
     meta : mapping
-        Fields of :class:`Meta` without ``files`` and ``seal``.
+        Fields of :class:`models.sbd.meta.Meta` without ``files`` and ``seal``.
     files : mapping
         Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 
@@ -317,7 +238,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     hashes = {name: sha256(files[name]) for name in sealed}
     fields = {"feature_settings": {}, **meta, "files": hashes}
     checked = Meta.parse(fields, f"{directory}/meta.json")
-    checked = checked.model_copy(update={"seal": _seal(checked, directory)})
+    checked = checked.model_copy(update={"seal": seal_of(checked, directory)})
     text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
@@ -356,8 +277,8 @@ def own_files(directory: Path) -> set[str]:
     since is somebody's work.
     """
     try:
-        meta = _meta(directory)
-        if meta.seal and meta.seal != _seal(meta, directory):
+        meta = read_meta(directory)
+        if meta.seal and meta.seal != seal_of(meta, directory):
             return set()
     except UserError:
         return set()
@@ -376,49 +297,5 @@ def unaltered(directory: Path, files: Mapping[str, str]) -> set[str]:
     return found
 
 
-def _seal(meta: Meta, directory: Path) -> str:
-    # An entry of the time before settings were kept was sealed without the field.
-    unknown = {"feature_settings"} - meta.model_fields_set
-    try:
-        tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
-        return sha256(json.dumps(tree, sort_keys=True, separators=(",", ":")).encode())
-    except (ValueError, RecursionError):
-        raise UserError(f"{directory}/meta.json: nested too deeply: restore it") from None
-
-
-def _with_settings(meta: Meta, where: str) -> Meta:
-    """All settings of its features, also of an entry that was written before they were kept.
-
-    Of such an entry they are taken to be the defaults, and its hash was of descriptions too: it
-    gets the one that it would have now.
-    """
-    settings = settings_for(meta.family, meta.feature_settings, f"{where}: feature_settings")
-    if "feature_settings" in meta.model_fields_set:
-        return meta.model_copy(update={"feature_settings": settings})
-    features = [Feature(**spec.model_dump()) for spec in meta.feature_specs]
-    known = {"feature_settings": settings, "schema_hash": schema_hash(features, settings)}
-    return meta.model_copy(update=known)
-
-
 def _is_entry(directory: Path) -> bool:
     return (directory / "meta.json").is_file()
-
-
-def _meta(directory: Path) -> Meta:
-    path = directory / "meta.json"
-    try:
-        if path.stat().st_size > MAX_META_BYTES:
-            raise ValueError("larger than any model's")
-        tree = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(one_line(f"{path}: not readable as JSON: {error}: restore it")) from None
-    if not isinstance(tree, Mapping):
-        raise UserError(f"{path}: an object was expected at the top")
-    try:
-        return Meta.parse(tree, str(path))
-    except UserError as error:
-        raise UserError(one_line(str(error))) from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} isn't a number")

@@ -1,0 +1,153 @@
+"""``meta.json`` of a model: what it says, how it is read, and the seal that shows an alteration."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from data.errors import UserError, one_line
+from data.strict import Strict
+from features.sbd import settings_for
+from features.spec import Feature, schema_hash
+from models.sbd.params import THRESHOLD
+
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9 ._+-]{0,99}$"
+"""Of a model: it is a file's name, and stands in generated code."""
+MAX_META_BYTES = 4 << 20
+
+
+class FeatureSpec(Strict):
+    """A :class:`features.spec.Feature` as it stands in ``meta.json``."""
+
+    name: str
+    unit: str
+    low: float | int
+    high: float | int
+    scale: int
+    source: str
+    doc: str
+
+
+class Meta(Strict):
+    """``meta.json``.
+
+    Attributes
+    ----------
+    name, version : str
+        The zoo's name and the entry's version.
+    kind : str
+        tree, forest, linear where the model has an integer form, else the estimator's name.
+    family : str
+        Family of features (``smartsbd``, ``smartsbd-plus``).
+    features : tuple of str
+        Names in the order of the model's columns.
+    feature_specs : tuple of FeatureSpec
+        Their units, scales and ranges as they were when the model was trained.
+    feature_settings : mapping
+        What they were computed with when the model was trained: every setting of their family
+        (:func:`features.sbd.settings_for`).
+    schema_hash : str
+        ``features.spec.schema_hash`` of both.
+    data_hash, git_commit, created_by : str
+        Training table, commit and command that made the model.
+    labels : tuple of str
+        Names of class 0 and class 1; ``probability`` is of class 1.
+    threshold : float
+        Class 1 where the probability is above it.
+    calibration, accumulation : mapping
+        Settings of the trainer for verdicts over several windows.
+    scaling : mapping
+        Loss to integers as measured on the training table: ``rows``, ``disagreements``,
+        ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``; and
+        ``float_error``, the largest error of the ONNX form's probability there.
+    no_form : str
+        Why the model has no integer form; empty where it has one.
+    files : mapping
+        Name -> SHA-256 of every other file but :data:`models.store.BESIDE`.
+    seal : str
+        SHA-256 of all other fields as canonical JSON.
+    """
+
+    name: str = Field(pattern=NAME)
+    version: str = "1"
+    kind: str
+    family: str
+    features: tuple[str, ...]
+    feature_specs: tuple[FeatureSpec, ...]
+    feature_settings: dict[str, Any] = Field(default_factory=dict)
+    schema_hash: str
+    data_hash: str = ""
+    git_commit: str = ""
+    created_by: str = ""
+    labels: tuple[str, str] = ("NSB", "SB")
+    threshold: float = Field(THRESHOLD, ge=0, le=1)
+    calibration: dict[str, Any] = Field(default_factory=dict)
+    accumulation: dict[str, Any] = Field(default_factory=dict)
+    scaling: dict[str, Any] = Field(default_factory=dict)
+    no_form: str = ""
+    files: dict[str, str] = Field(default_factory=dict)
+    seal: str = ""
+
+
+def read_meta(directory: Path) -> Meta:
+    """Read and validate an entry's ``meta.json``, whatever its seal says.
+
+    Raises
+    ------
+    UserError
+        Where it can't be read, isn't JSON, or doesn't say what :class:`Meta` asks for.
+    """
+    path = directory / "meta.json"
+    try:
+        if path.stat().st_size > MAX_META_BYTES:
+            raise ValueError("larger than any model's")
+        tree = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(one_line(f"{path}: not readable as JSON: {error}: restore it")) from None
+    if not isinstance(tree, Mapping):
+        raise UserError(f"{path}: an object was expected at the top")
+    try:
+        return Meta.parse(tree, str(path))
+    except UserError as error:
+        raise UserError(one_line(str(error))) from None
+
+
+def seal_of(meta: Meta, directory: Path) -> str:
+    """SHA-256 of all that ``meta.json`` says but the seal; ``directory`` is for the message.
+
+    Raises
+    ------
+    UserError
+        Where it can't be written as JSON.
+    """
+    # An entry of the time before settings were kept was sealed without the field.
+    unknown = {"feature_settings"} - meta.model_fields_set
+    try:
+        tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
+        text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+    except (ValueError, RecursionError):
+        raise UserError(f"{directory}/meta.json: nested too deeply: restore it") from None
+
+
+def with_settings(meta: Meta, where: str) -> Meta:
+    """All settings of its features, also of an entry that was written before they were kept.
+
+    Of such an entry they are taken to be the defaults, and its hash was of descriptions too: it
+    gets the one that it would have now.
+    """
+    settings = settings_for(meta.family, meta.feature_settings, f"{where}: feature_settings")
+    if "feature_settings" in meta.model_fields_set:
+        return meta.model_copy(update={"feature_settings": settings})
+    features = [Feature(**spec.model_dump()) for spec in meta.feature_specs]
+    known = {"feature_settings": settings, "schema_hash": schema_hash(features, settings)}
+    return meta.model_copy(update=known)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} isn't a number")
