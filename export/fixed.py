@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
+from features import grid
 from features.spec import Feature
 
 INT32_MIN = -(2**31)
@@ -34,8 +35,8 @@ def limits(features: Sequence[Feature]) -> tuple[NDArray[np.int64], NDArray[np.i
     UserError
         When a range is empty or leaves 32 bits, which no kernel target could carry.
     """
-    low = np.array([_rounded(f.low * f.scale) for f in features], dtype=np.float64)
-    high = np.array([_rounded(f.high * f.scale) for f in features], dtype=np.float64)
+    low = np.array([np.floor(f.low * f.scale + 0.5) for f in features], dtype=np.float64)
+    high = np.array([np.floor(f.high * f.scale + 0.5) for f in features], dtype=np.float64)
     for feature, lowest, highest in zip(features, low, high, strict=True):
         if not (INT32_MIN < lowest < highest < INT32_MAX):
             raise UserError(
@@ -74,15 +75,9 @@ def to_integers(values: NDArray[np.floating], features: Sequence[Feature]) -> ND
             "drop the row or fill it before"
         )
     low, high = limits(features)
-    scale = np.array([f.scale for f in features], dtype=np.float64)
-    return np.asarray(np.clip(_rounded(values * scale), low, high).astype(np.int64))
+    return np.clip(grid.integers(values, features), low, high)
 
 
 def to_values(integers: NDArray[np.int64], features: Sequence[Feature]) -> NDArray[np.float64]:
     """The value that each integer stands for, in the features' own units, float64 [n, d]."""
-    scale = np.array([f.scale for f in features], dtype=np.float64)
-    return np.asarray(integers, dtype=np.float64) / scale
-
-
-def _rounded(scaled: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    return np.asarray(np.floor(np.asarray(scaled, dtype=np.float64) + 0.5))
+    return grid.values_of(integers, features)
