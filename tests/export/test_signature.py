@@ -100,12 +100,24 @@ def test_a_resealed_manifest_loses_its_signature(bundle, keys, capsys):
 
 
 @needs_ssh
-@pytest.mark.parametrize("what", ["maker", "nowhere.pub", "empty"])
-def test_what_is_no_public_key_is_named(what, bundle, keys, capsys):
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("maker", "isn't a public key"),
+        ("nowhere.pub", "no such file"),
+        ("empty", "isn't a public key"),
+        ("binary", "not a public key (.pub)"),
+        (".", "not a file"),
+        ("/dev/zero", "not a file"),
+    ],
+)
+def test_what_is_no_public_key_is_named(what, why, bundle, keys, capsys):
     (keys / "empty").write_text("")
+    (keys / "binary").write_bytes(b"\x81\xff")
     status, said = verified(bundle, keys / what, capsys)
     assert status == 2
     assert len(said.strip().splitlines()) == 1
+    assert why in said
 
 
 def test_without_ssh_keygen_the_package_is_named(tmp_path, monkeypatch, capsys):
