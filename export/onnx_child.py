@@ -51,7 +51,9 @@ def predict_apart(
     model, given, found = work / "model.onnx", work / "given.npz", work / "found.npz"
     model.write_bytes(content)
     np.savez(given, *batches)
-    command = [sys.executable, "-I", "-m", "export.onnx_child", str(model), str(given), str(found)]
+    # -P: nothing is imported from the folder at hand, but PYTHONPATH holds, by which DVC's
+    # temporary copies of the tree run their own code.
+    command = [sys.executable, "-P", "-m", "export.onnx_child", str(model), str(given), str(found)]
     try:
         done = subprocess.run(
             [*command, str(int(timeout_s) + 1), name],

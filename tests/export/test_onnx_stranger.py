@@ -232,6 +232,20 @@ def test_time_of_a_file_is_bounded(bundles, tmp_path):
         predict_apart(content, [np.zeros((1, 4))], "tree.onnx", tmp_path, 0.001)
 
 
+def test_the_child_runs_code_of_python_path_and_none_of_the_folder(bundles, tmp_path, monkeypatch):
+    other = tmp_path / "other" / "export"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
+    (other / "onnx_child.py").write_text("raise SystemExit(3)")
+    content = (bundles / "tree" / "tree.onnx").read_bytes()
+    given = content, [np.zeros((1, 4))], "tree.onnx", tmp_path, 60
+    monkeypatch.chdir(other.parent)
+    assert len(predict_apart(*given)) == 1
+    monkeypatch.setenv("PYTHONPATH", str(other.parent))
+    with pytest.raises(CannotRun, match="ended with 3"):
+        predict_apart(*given)
+
+
 def none_stored(manifest):
     manifest["vectors"] = []
 
