@@ -17,7 +17,7 @@ from typing import Any
 
 from data import yaml_text
 from data.errors import UserError
-from data.files import write_text
+from data.files import write_file, write_text
 from pipelines.params import load
 
 
@@ -72,10 +72,7 @@ def put_back(path: Path) -> str:
     kept = plain.load(path.read_text(encoding="utf-8"))
     for key in keys:
         _copy(before, kept, key.split("."))
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with part.open("w", encoding="utf-8") as file:
-        plain.dump(kept, file)
-    part.replace(path)
+    write_file(path, lambda part: plain.dump(kept, part))
     return f"{path} has its committed {', '.join(keys)} again, and your other changes"
 
 
