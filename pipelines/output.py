@@ -32,9 +32,16 @@ def size(count: int) -> str:
 
 
 class _Pace:
-    """How long something goes on, by its pace over the last minute."""
+    """How long something goes on, by its pace over the last minute; a line now and then says so.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    what : str
+        What is being done, for the line.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._last = what, time.monotonic()
         self._seen: deque[tuple[float, float]] = deque()
 
     def left_s(self, now: float, done: float, total: float) -> float | None:
@@ -47,6 +54,15 @@ class _Pace:
             return None
         (then, before) = self._seen[0]
         return (now - then) * (total - done) / (done - before) if done > before else None
+
+    def tell(self, done: int, total: int | None, so_far: str) -> None:
+        """Print how far it is, where the last line was `LINE_S` ago."""
+        now = time.monotonic()
+        left = self.left_s(now, done, total) if total else None
+        if now - self._last >= LINE_S:
+            self._last = now
+            tail = "" if left is None else f", {left:.0f} s left"
+            print(f"{self._what}: {so_far}{tail}", file=sys.stderr)
 
 
 @contextmanager
@@ -74,19 +90,13 @@ def progress_bytes(what: str, total: int) -> Iterator[Callable[[int], None]]:
             bar = bars.add_task(what, total=total)
             yield lambda done: bars.update(bar, completed=done)
         return
-    pace, last, noted = _Pace(), time.monotonic(), 0.0
+    pace, noted = _Pace(what), 0.0
 
     def show(done: int) -> None:
-        nonlocal last, noted
-        now = time.monotonic()
-        if now - noted < 1:
-            return
-        noted = now
-        left = pace.left_s(now, done, total)
-        if now - last >= LINE_S:
-            last = now
-            tail = "" if left is None else f", {left:.0f} s left"
-            print(f"{what}: {size(done)} of {size(total)}{tail}", file=sys.stderr)
+        nonlocal noted
+        if time.monotonic() - noted >= 1:
+            noted = time.monotonic()
+            pace.tell(done, total, f"{size(done)} of {size(total)}")
 
     yield show
 
@@ -127,14 +137,8 @@ def progress(
                 yield item
                 bars.advance(bar, weigh(item))
         return
-    pace, last, done = _Pace(), time.monotonic(), 0
+    pace, done = _Pace(what), 0
     for item in items:
         yield item
         done += weigh(item)
-        now = time.monotonic()
-        left = pace.left_s(now, done, total) if total else None
-        if now - last >= LINE_S:
-            last = now
-            of = f"/{total}" if total else ""
-            tail = "" if left is None else f", {left:.0f} s left"
-            print(f"{what}: {done}{of}{tail}", file=sys.stderr)
+        pace.tell(done, total, f"{done}/{total}" if total else f"{done}")

@@ -329,7 +329,7 @@ def test_progress_counts_the_bytes_of_all_files(
 
 
 def test_time_left_follows_the_pace_of_the_last_minute() -> None:
-    pace = _Pace()
+    pace = _Pace("ingest")
     # Twenty seconds of preparation, then a slow minute, then ten times as fast.
     assert pace.left_s(20, 0, 1000) is None
     for second in range(60):
