@@ -49,6 +49,8 @@ class Bundle:
         Stored vectors.
     contents : dict
         File name -> content, as it was when its hash was found right.
+    manifest_bytes : bytes
+        ``manifest.json`` as it was read.
     signer : dict or None
         Who signed it, as :func:`export.signature.signer_of` says; None where nobody asked.
     """
@@ -61,6 +63,7 @@ class Bundle:
     values: NDArray[np.float64]
     probability: NDArray[np.float64]
     contents: dict[str, bytes]
+    manifest_bytes: bytes
     signer: dict[str, str] | None = None
 
     def copied(self, directory: Path) -> Bundle:
@@ -268,13 +271,14 @@ def read_bundle(directory: Path, signers: Path | None = None) -> Bundle:
             raise Broken(f"{name}: missing") from None
         if _sha256(contents[name]) != expected:
             raise Broken(f"{name}: altered since export")
-    return _opened(directory, manifest, contents, signer)
+    return _opened(directory, manifest, contents, content, signer)
 
 
 def _opened(
     directory: Path,
     manifest: dict[str, Any],
     contents: dict[str, bytes],
+    manifest_bytes: bytes,
     signer: dict[str, str] | None,
 ) -> Bundle:
     form = None
@@ -311,6 +315,7 @@ def _opened(
         np.array([row["values"] for row in rows], dtype=np.float64).reshape(-1, d),
         np.array([row["probability"] for row in rows], dtype=np.float64),
         contents,
+        manifest_bytes,
         signer,
     )
 

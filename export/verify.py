@@ -91,8 +91,7 @@ def _judged(
     if foreign and not run_foreign:
         # Nothing of such a bundle is run, not even what is as it is emitted here.
         return _refused(directory, [refusal(bundle, f) for fs in foreign.values() for f in fs])
-    manifest = read_plain(directory / MANIFEST)
-    stale = certificate_problem(directory, manifest)
+    stale = certificate_problem(directory, bundle.manifest_bytes)
     problems += [stale] if stale else []
     problems += [f"{name}: foreign code, run in a sandbox: not certified" for name in foreign]
     if not bundle.manifest["targets"]:
@@ -123,7 +122,7 @@ def _judged(
         "budget": judged,
         "targets": reports,
     }
-    write_certificate(directory, manifest, report)
+    write_certificate(directory, bundle.manifest_bytes, report)
     return report
 
 

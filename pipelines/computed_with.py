@@ -51,14 +51,19 @@ def settings_of(path: Path) -> SbdParams:
     UserError
         When they can't be read, or files of a directory were computed with different ones.
     """
+    return _settings(_metadata(path))
+
+
+def _settings(metadata: Mapping[Path, Mapping[str, str]]) -> SbdParams:
+    """Settings that the metadata of one or several files agree on."""
     from features.params import SbdParams
     from features.sbd import differing
 
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    files = list(metadata)
     found: SbdParams | None = None
     silent = False
-    for file in files:
-        text = _metadata(file).get(KEY)
+    for file, said in metadata.items():
+        text = said.get(KEY)
         if text is None and not silent:
             silent = True  # one note is enough
             print(
@@ -102,7 +107,8 @@ def check(path: Path, model: ZooModel) -> None:
     specs = {feature.name: feature for feature in features_of(meta.family)}
     if all(name in specs for name in meta.features):
         model.check_schema([specs[name] for name in meta.features])
-    params = settings_of(path)
+    metadata = _metadata(path)
+    params = _settings(metadata)
     made, meant = params.model_dump(), meta.feature_settings
     if names := differing(made, meant):
         name = meta.name if model.directory.parent == ZOO else str(model.directory)
@@ -111,9 +117,8 @@ def check(path: Path, model: ZooModel) -> None:
             f"{_told(meant, names)}: compute it anew with `cczoo features {table} --model {name} "
             "--events DIR --out FILE`"
         )
-    said = _metadata(path) if path.is_file() else {}
     family = f"cczoo.{meta.family}"
-    if said.get(family) not in (None, _hash(meta.family, params)):
+    if metadata.get(path, {}).get(family) not in (None, _hash(meta.family, params)):
         raise UserError(
             f"{path}: made by an earlier version or with other definitions of the features (schema "
             f"hash of {meta.family} differs): make it again with `cczoo features {table}`"
@@ -136,14 +141,18 @@ def _hash(family: str, params: SbdParams) -> str:
     return schema_hash(features_of(family), settings_for(family, params))
 
 
-def _metadata(path: Path) -> Mapping[str, str]:
+def _metadata(path: Path) -> dict[Path, Mapping[str, str]]:
+    """What a Parquet file, or each of a directory, says of itself."""
     import polars as pl
 
-    try:
-        return pl.read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path}: not a readable Parquet file: {reason}") from None
+    found: dict[Path, Mapping[str, str]] = {}
+    for file in sorted(path.rglob("*.parquet")) if path.is_dir() else [path]:
+        try:
+            found[file] = pl.read_parquet_metadata(file)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{file}: not a readable Parquet file: {reason}") from None
+    return found
 
 
 def _parsed(text: str | None, path: Path) -> Any:

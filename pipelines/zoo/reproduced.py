@@ -150,11 +150,9 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
         to the stored observations and the figures are within `EXACT` or, of a network,
         `TRAINED_PATH`.
     """
-    from models import store
-
     old, new = released.meta, trained.meta
-    hashes = [{k: v for k, v in m.files.items() if k not in store.BESIDE} for m in (old, new)]
-    files = [n for n in sorted(hashes[0] | hashes[1]) if hashes[0].get(n) != hashes[1].get(n)]
+    names = sorted(old.files | new.files)
+    files = [name for name in names if old.files.get(name) != new.files.get(name)]
     facts = [m.model_dump(mode="json", exclude=set(PROVENANCE)) for m in (old, new)]
     changed = sorted(k for k in facts[0] | facts[1] if facts[0].get(k) != facts[1].get(k))
     common: dict[str, Any] = {"name": old.name, "version": old.version, "files": tuple(files)}
