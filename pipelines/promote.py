@@ -23,7 +23,6 @@ EXAMPLE = """examples:
 NAME is a registered model, NAME@ALIAS, NAME/VERSION or NAME?group=GROUP; @candidate by default."""
 
 FEATURES = Path("data/processed/sbd.parquet")
-WORDS = {True: "pass", False: "REFUSED", None: "-"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -198,20 +197,19 @@ def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, A
 
 
 def _print(result: Mapping[str, Any]) -> None:
+    from pipelines.gates.outcome import print_gates, print_version
+
     for part, pairs in result.get("difference", {}).items():
         for key, (old, new) in pairs.items():
             print(f"{part:<8} {key:<40} {_short(old)} -> {_short(new)}")
-    for gate, finding in result.get("gates", {}).items():
-        print(f"{WORDS[finding['passed']]:<8} {gate}: {finding['reason']}")
+    print_gates(result.get("gates", {}))
     if "test_set" in result:
         test = result["test_set"]
         print(f"test set {test['what']}: {test['windows']} windows, {test['hash'][:12]}")
     for problem in result["problems"]:
         print(f"refused: {problem}", file=sys.stderr)
     if result["ok"]:
-        said = "would be" if result["dry_run"] else "is"
-        was = f"was version {result['from']}" if result["from"] else "the first"
-        print(f"{result['name']}: version {result['to']} {said} @champion ({was})")
+        print_version(result, "@champion")
 
 
 def _short(value: Any) -> str:

@@ -26,7 +26,6 @@ TABLES = {
 """Family -> table with the test set; the last is that of all others."""
 FUNCTION_GATES = ("certificate", "budget")
 """Gates that make sense for a function, which has no test set."""
-WORDS = {True: "pass", False: "REFUSED", None: "-"}
 
 
 @dataclass(frozen=True)
@@ -188,11 +187,10 @@ def _write(
 
 
 def _print(result: dict[str, Any]) -> None:
-    for gate, finding in result["gates"].items():
-        print(f"{WORDS[finding['passed']]:<8} {gate}: {finding['reason']}")
+    from pipelines.gates.outcome import print_gates, print_version
+
+    print_gates(result["gates"])
     for problem in result["problems"]:
         print(f"{result['name']}: refused: {problem}", file=sys.stderr)
     if result["ok"]:
-        said = "would be" if result["dry_run"] else "is"
-        was = f"was version {result['from']}" if result["from"] else "the first"
-        print(f"{result['name']}: version {result['to']} {said} released ({was})")
+        print_version(result, "released")
