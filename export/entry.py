@@ -116,7 +116,7 @@ def write_entry(
     features : sequence of Feature
         The columns that it was fitted on, in order.
     meta : mapping
-        Fields of :class:`models.sbd.meta.Meta` that only training knows: ``family`` at least;
+        Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least;
         ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
         ``calibration``, ``accumulation``, ``labels``; ``feature_settings`` where the vectors
         weren't computed with the defaults.

@@ -11,7 +11,7 @@ from export.fixed import INT32_MAX, INT32_MIN
 from export.ir import MAX_FEATURES
 from export.params import WORST_FLOAT_ERROR, WORST_INT8_ERROR
 from export.source import identifier
-from models.sbd.meta import NAME
+from models.meta import NAME
 
 FORMAT = "cczoo-bundle"
 VERSION = 2

@@ -1,6 +1,6 @@
 """The zoo: models kept as directories of plain files, never as pickles.
 
-``models/zoo/<name>/`` holds ``meta.json`` (what :class:`models.sbd.meta.Meta` says, with the hash
+``models/zoo/<name>/`` holds ``meta.json`` (what :class:`models.meta.Meta` says, with the hash
 of every other file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability``
 float32 [N] of ``labels[1]``), ``model.json`` (the integer form, where the model has one),
 ``vectors.json`` (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
@@ -28,8 +28,8 @@ import models
 from data.errors import UserError, one_line, unknown_name
 from data.place import Own, building
 from features.spec import Feature, schema_hash
+from models.meta import Meta, read_meta, seal_of, with_settings
 from models.onnx_safe import open_session
-from models.sbd.meta import Meta, read_meta, seal_of, with_settings
 
 ZOO = Path(models.__file__).parent / "zoo"
 """Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
@@ -220,7 +220,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     directory : Path
         The entry's directory; an earlier entry there is replaced.
     meta : mapping
-        Fields of :class:`models.sbd.meta.Meta` without ``files`` and ``seal``.
+        Fields of :class:`models.meta.Meta` without ``files`` and ``seal``.
     files : mapping
         Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 

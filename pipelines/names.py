@@ -107,8 +107,8 @@ def check_simulation(rest: Sequence[str]) -> None:
 def _training(args: argparse.Namespace) -> None:
     from features.sbd import TABLES
     from models.sbd.automl import BACKENDS
-    from models.sbd.spaces import SPACES
     from models.sbd.train.classifiers import CLASSIFIERS, SHORT
+    from models.sbd.train.spaces import SPACES
 
     _known("feature family", args.family, [name for table in TABLES.values() for name in table])
     if args.model == "auto":

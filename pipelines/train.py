@@ -159,7 +159,7 @@ def _within_budget(args: argparse.Namespace) -> int:
     from export.budget import parse_budget
     from features.sbd import features_of
     from models import parallel
-    from models.sbd.spaces import SPACES
+    from models.sbd.train.spaces import SPACES
     from pipelines.registry import register
     from pipelines.sbd.budget import run_search
     from pipelines.sbd.job import Job, load_params

@@ -19,7 +19,7 @@ from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
 from export.vectors import Vectors
-from models.sbd.calibration import sigmoid
+from models.stats.calibration import sigmoid
 
 SUMMARY = "small network in integer C99, feed-forward (as c) or gru and lstm with explicit state"
 TEMPLATES = {

@@ -18,8 +18,7 @@ from export.budget import Budget
 from export.lower import lower
 from features.sbd import features_of
 from features.spec import Feature
-from models.sbd import spaces
-from models.sbd.train import pareto, ranking
+from models.sbd.train import pareto, ranking, spaces
 from models.sbd.train.classifiers import SHORT, make
 from models.sbd.windows import Windows
 from models.store import replace_directory
@@ -59,7 +58,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     job : Job
         Where features are read.
     model : str
-        Key of `models.sbd.spaces.SPACES`.
+        Key of `models.sbd.train.spaces.SPACES`.
     family : str
         Family of features; subsets are the top of their mutual information with the label.
     budget : Budget

@@ -20,7 +20,7 @@ from export.params import VerifyParams
 from features.params import SbdParams
 from features.smartsbd import FEATURES
 from models import store
-from models.sbd.meta import Meta, seal_of
+from models.meta import Meta, seal_of
 from models.sbd.params import Params
 from models.sbd.windows import windows
 from pipelines import cli, computed_with

@@ -9,7 +9,7 @@ from export.forms import FORMS
 from export.manifest import read_manifest
 from export.table_file import read, write
 from features.spec import schema_hash
-from models.sbd.meta import Meta
+from models.meta import Meta
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
 LEAST = {"companion": 100, "document": 300, "manifest": 100, "table": 1000}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from data.errors import UserError
 from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params, Protocol
-from models.sbd.spaces import SPACES, SUBSETS
 from models.sbd.train.pareto import accuracies, candidates, front
+from models.sbd.train.spaces import SPACES, SUBSETS
 
 
 def test_a_front_by_hand():

@@ -24,7 +24,7 @@ UPPER = (annotated_types.Le, annotated_types.Lt)
 CONTENT = {
     "models.sbd.accumulate.Verdicts": "fitted, of a sealed entry",
     "models.sbd.conditions.clusters.Clusters": "fitted, of groups.json",
-    "models.sbd.meta.FeatureSpec": "of a sealed entry; a feature may have any range",
+    "models.meta.FeatureSpec": "of a sealed entry; a feature may have any range",
     "pipelines.registry.outbox.Content": "measured",
     "data.netsim.paper.Claim": "what a paper reports, of any sign",
     "export.manifest_schema.Manifest": "of a bundle, held against what is emitted again",

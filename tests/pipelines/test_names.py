@@ -70,7 +70,7 @@ def test_nothing_heavy_is_imported_to_refuse(words, nearest):
         ("models.sbd.train.classifiers.CLASSIFIERS", "train sbd --groups cc --model new"),
         ("models.sbd.train.classifiers.SHORT", "train sbd --groups cc --model new"),
         ("models.sbd.rules.RULES", "evaluate sbd --model rule:new --features f"),
-        ("models.sbd.spaces.SPACES", "train sbd --budget ns=4 --model new"),
+        ("models.sbd.train.spaces.SPACES", "train sbd --budget ns=4 --model new"),
     ],
 )
 def test_one_line_in_a_registry_makes_a_name_known(registry, words, monkeypatch):

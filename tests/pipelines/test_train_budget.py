@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small_spaces(monkeypatch):
-    from models.sbd import spaces
+    from models.sbd.train import spaces
 
     monkeypatch.setitem(spaces.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
     monkeypatch.setitem(spaces.SUBSETS, "dt", (1, 4))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.errors import unknown_name
-from models.sbd.spaces import C_GRID, DEPTHS, GAMMA_GRID
+from models.sbd.train.spaces import C_GRID, DEPTHS, GAMMA_GRID
 
 if TYPE_CHECKING:
     import numpy as np

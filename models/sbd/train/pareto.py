@@ -12,8 +12,8 @@ from data.errors import unknown_name
 from models.parallel import Progress, silent
 from models.sbd.evaluate.splits import Recipe, predict, shuffle_splits
 from models.sbd.params import THRESHOLD, Params
-from models.sbd.spaces import SPACES, SUBSETS
 from models.sbd.train.classifiers import SHORT
+from models.sbd.train.spaces import SPACES, SUBSETS
 from models.sbd.windows import Windows
 from models.stats.intervals import Interval, over_splits
 
@@ -24,7 +24,7 @@ def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
     Parameters
     ----------
     model : str
-        Key of :data:`models.sbd.spaces.SPACES`.
+        Key of :data:`models.sbd.train.spaces.SPACES`.
     ranked : sequence of str
         Features, the most telling first.
 
