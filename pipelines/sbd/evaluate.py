@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from models.sbd.accumulate import verdicts_of
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
 
     from data.errors import UserError
     from features.sbd import FAMILIES, features_of
-    from models.sbd.accumulate import Verdicts
+    from models.sbd.accumulate import Verdicts, verdicts_of
     from models.sbd.params import THRESHOLD
 
     known = [feature.name for family in FAMILIES for feature in features_of(family)]
