@@ -3,7 +3,8 @@
 What a directory holds already is replaced only where the command's own record in it lists the file;
 anything else is somebody's work and is refused by its name. The directory that is being filled is
 called ``.NAME.PID.XXXXXXXX.part`` and is locked by its process. The kernel gives the lock up with
-the process, whatever ended it, so that the next run can tell what a killed one has left.
+the process, whatever ended it, so that the next run can tell what a killed one has left. Folders to
+work in, among the system's temporary ones, are called and locked so too.
 """
 
 from __future__ import annotations
@@ -179,25 +180,50 @@ def building(directory: Path, own: Own, maker: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(target: Path) -> Iterator[Path]:
-    """A locked directory beside ``target``, removed at the end."""
-    prefix = f".{target.name}.{os.getpid()}."
-    while True:
-        held = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".part"))
-        lock = _lock(held)
-        if lock is not None:
-            break
-    try:
+def scratch(name: str) -> Iterator[Path]:
+    """Give an empty folder to work in, which no other user can enter, and remove it at the end.
+
+    What killed processes have left of the same name is removed first.
+
+    Parameters
+    ----------
+    name : str
+        What it is for: a part of the folder's name.
+
+    Yields
+    ------
+    Path
+        Among the system's temporary folders.
+    """
+    target = Path(tempfile.gettempdir(), f"cczoo-{name}")
+    sweep(target)
+    with _held(target) as held:
         yield held
-    finally:
-        shutil.rmtree(held, ignore_errors=True)
-        os.close(lock)
+
+
+@contextmanager
+def _held(target: Path) -> Iterator[Path]:
+    """A locked directory beside ``target``, removed at the end, whatever its rights are by then."""
+    named = {"prefix": f".{target.name}.{os.getpid()}.", "suffix": ".part"}
+    while True:
+        # Another process may take it away between its making and the lock.
+        with tempfile.TemporaryDirectory(
+            dir=target.parent, **named, ignore_cleanup_errors=True
+        ) as held:
+            if (lock := _lock(Path(held))) is None:
+                continue
+            try:
+                yield Path(held)
+            finally:
+                os.close(lock)
+            return
 
 
 def _lock(path: Path) -> int | None:
     """Lock a file or directory; None when another process has it, or took it away."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        # Anybody may have put a pipe there, in a folder of all users: it isn't waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     with suppress(OSError):

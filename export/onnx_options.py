@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from data.errors import UserError
+from data.place import scratch
 from export.fixed import limits, to_values
 from export.loss import RANDOM, disagreements
 from export.onnx_run import decided, predict
@@ -75,8 +74,8 @@ def in_int8(content: bytes, name: str, kind: str) -> bytes:
             f"--set int8=true: {name}, a {kind}, has no matrices to quantise, only "
             f"networks with {', '.join(sorted(QUANTISED))} have: leave it out"
         )
-    with tempfile.TemporaryDirectory(prefix="cczoo-int8-") as work:
-        path = Path(work) / "int8.onnx"
+    with scratch("int8") as work:
+        path = work / "int8.onnx"
         # It advises a preprocessing that has nothing to do on graphs without convolutions.
         logging.disable(logging.WARNING)
         try:

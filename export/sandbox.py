@@ -18,6 +18,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
+from data.place import scratch
+
 NOBODY = 65534
 LIMITS = {
     "as": 4 << 30,
@@ -43,9 +45,9 @@ def why_not() -> str:
         return "no sandbox here: install bubblewrap (apt-get install bubblewrap)"
     if missing:
         return f"no sandbox here: {missing[0]} is missing: install util-linux and coreutils"
-    with tempfile.TemporaryDirectory(prefix="cczoo-sandbox-") as work:
+    with scratch("sandbox") as work:
         try:
-            done = Box(Path(work), ()).run(["true"], 20)
+            done = Box(work, ()).run(["true"], 20)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"bubblewrap doesn't run here: {error}"
     said = done.stderr.decode(errors="replace").strip().splitlines()

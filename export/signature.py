@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 
 from data.errors import UserError, one_line
 from data.given import read_text
+from data.place import scratch
 from export.plain_files import Broken
 
 SIGNATURE = "manifest.json.sig"
@@ -68,8 +68,8 @@ def signer_of(manifest: bytes, signature: bytes | None, allowed: Path) -> dict[s
     signers = _allowed_signers(allowed)
     if signature is None:
         raise Broken(f"{SIGNATURE}: missing: the bundle isn't signed, and --signer demands it")
-    with tempfile.TemporaryDirectory(prefix="cczoo-signer-") as held:
-        file, said = Path(held) / "signature", Path(held) / "allowed"
+    with scratch("signer") as held:
+        file, said = held / "signature", held / "allowed"
         file.write_bytes(signature)
         said.write_text(signers, encoding="utf-8")
         given = ["-s", str(file), "-f", str(said)]

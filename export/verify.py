@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from data.errors import UserError, one_line
+from data.place import scratch
 from export import sandbox
 from export.budget import Budget
 from export.certificate import certificate_problem, target_hash, write_certificate
@@ -99,9 +99,9 @@ def _judged(
     vectors = None
     if bundle.form is not None:
         vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
-    with tempfile.TemporaryDirectory(prefix="cczoo-bundle-") as held:
+    with scratch("bundle") as held:
         # Built from what was read and compared, whatever happens to the directory meanwhile.
-        copy = bundle.copied(Path(held) / "bundle")
+        copy = bundle.copied(held / "bundle")
         reports = [
             _check(name, copy, vectors, params, foreign.get(name, []))
             for name in bundle.manifest["targets"]
@@ -150,12 +150,12 @@ def _check(
         report["foreign"] = foreign
         if not getattr(target(name), "CONFINABLE", True):
             return report | {"error": "code of others is never loaded into this kernel"}
-    with tempfile.TemporaryDirectory(prefix="cczoo-verify-") as work:
+    with scratch("verify") as work:
         seen = (bundle.directory, RUNTIME)
-        box = sandbox.confined(Path(work), seen) if foreign else contextlib.nullcontext()
+        box = sandbox.confined(work, seen) if foreign else contextlib.nullcontext()
         try:
             with box:
-                return report | target(name).check(bundle, vectors, params, Path(work))
+                return report | target(name).check(bundle, vectors, params, work)
         except Missing as error:
             return report | {"missing": str(error)}
         except (CannotRun, UserError) as error:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from data.ingest import ingest
 from data.labels import pair_label
+from data.place import scratch
 from data.schema import LABELS
 from data.store import iter_connections
 from export.companions.feed import Answer, Feed
@@ -216,8 +216,7 @@ def main() -> int:
     source.add_argument("--logs", nargs="+", type=Path, help="logs, or directories of them")
     source.add_argument("--events", type=Path, help="directory made by cczoo ingest")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cczoo-agreement-") as held:
-        work = Path(held)
+    with scratch("agreement") as work:
         try:
             events = args.events or work / "events"
             if args.logs:

@@ -17,7 +17,7 @@ import pytest
 from data.errors import UserError
 from data.formats import FORMATS
 from data.ingest import ingest
-from data.place import building, part_of, sweep
+from data.place import building, part_of, scratch, sweep
 from data.store import RECORD, read_connections
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -317,6 +317,34 @@ def test_part_of_a_gone_process_is_swept_though_its_number_lives_again(tmp_path:
     other.mkdir()
     sweep(tmp_path / "out")
     assert names(tmp_path) == [other.name]
+
+
+def test_a_folder_to_work_in_goes_with_its_process_or_with_the_next_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    script = (
+        "import sys, time; from data.place import scratch\n"
+        "with scratch('work') as held: (held / 'a').touch(); print(held, flush=True); "
+        "time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    left = Path(process.stdout.readline().strip())
+    os.mkfifo(tmp_path / ".cczoo-work.1.abcdefgh.part")
+    with scratch("work") as held:
+        assert held.parent == tmp_path
+        assert left.is_dir(), "a living process's folder was swept"
+        (held / "shut").mkdir(0)
+    process.kill()
+    process.communicate(timeout=60)
+    assert names(tmp_path) == [left.name]
+    with scratch("another"):
+        assert left.is_dir()
+    with scratch("work"):
+        assert not left.is_dir()
+    assert names(tmp_path) == []
 
 
 def test_part_of_a_file_goes_with_its_process_too(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Bundles: what is right verifies, whatever was altered doesn't."""
 
 import json
+import os
 import re
 import shutil
 
@@ -73,6 +74,16 @@ def test_every_target_of_every_kind_verifies(name, bundle):
     certificate = json.loads((directory / "certificate.json").read_text())
     assert certificate["model_hash"] == report["model_hash"]
     assert certificate["targets"] == json.loads(json.dumps(report["targets"]))
+
+
+def test_what_a_killed_verification_left_is_swept(bundle, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    for name in ("bundle", "verify"):
+        (temporary / f".cczoo-{name}.{os.getpid()}.abcdefgh.part" / "inner").mkdir(parents=True)
+    assert verify(bundle("tree"), QUICK)["targets"]
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.parametrize("name", ["tree", "svm"])
