@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from data.lab.campaign import Progress
+    from data.lab.state import Progress
 
 EXAMPLE = """examples:
   cczoo lab doctor
@@ -104,28 +104,29 @@ def _clean(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from data.lab import run as lab
     from data.lab import scenario
+    from data.lab.record import summary
+    from data.lab.run import run as run_one
 
     drawn = scenario.load(args.scenario).varied(args.seed)
     what = drawn.label or drawn.case or "plain TCP"
     print(f"{what} for {drawn.duration_s:g} s ...", file=sys.stderr)
-    result = lab.run(
+    result = run_one(
         drawn, args.out, args.slot, args.seed, keep_csv=args.keep_csv, probe=args.probe
     )
-    short = lab.summary(result)
+    short = summary(result)
     text = "\n".join(f"{key}: {value}" for key, value in short.items())
     _emit(args, short, text)
     return 0 if result.valid else 1
 
 
 def _collect(args: argparse.Namespace) -> int:
-    from data.lab import campaign, plan
+    from data.lab import plan, schedule
 
     loaded = plan.load(args.campaign)
     show, close = _bar() if sys.stderr.isatty() else (_lines(), lambda: None)
     try:
-        result = campaign.collect(
+        result = schedule.collect(
             loaded,
             args.out,
             args.jobs,

@@ -210,7 +210,8 @@ class Campaign:
 
     def _attempt(self, task: Task, slot: int) -> dict[str, Any]:
         from data.lab import agent
-        from data.lab import run as lab
+        from data.lab.measure import Live
+        from data.lab.run import run as run_lab
         from pipelines.live import check
         from pipelines.live.record import record
 
@@ -219,9 +220,9 @@ class Campaign:
         verdicts = logs / f"{task.name}.verdicts.jsonl"
         samples = logs / f"{task.name}.samples" if self.check else None
         controller = self.controller
-        live = lab.Live(task.cc)
+        live = Live(task.cc)
         if task.cc == "smartsbd":
-            live = lab.Live(
+            live = Live(
                 controller.name,
                 lambda where: agent.command(
                     controller.agent,
@@ -237,7 +238,7 @@ class Campaign:
             self.next_start_s = max(now_s, self.next_start_s + STAGGER_S)
             wait_s = self.next_start_s - now_s
         time.sleep(wait_s)
-        result = lab.run(
+        result = run_lab(
             task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live
         )  # fmt: skip
         log = verdicts if live.agent and "traffic" in result.record else None

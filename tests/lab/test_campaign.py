@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from data.errors import UserError
-from data.lab import campaign, plan
-from data.lab.run import RunResult
+from data.lab import plan, schedule
+from data.lab.record import RunResult
 
 CAMPAIGN = {
     "campaign": "c",
@@ -45,14 +45,14 @@ class FakeLab:
 
 @pytest.fixture
 def collect(tmp_path, monkeypatch):
-    monkeypatch.setattr(campaign, "STAGGER_S", 0.01)
-    monkeypatch.setattr(campaign.probes, "choose", lambda probe: probe or "bpf")
+    monkeypatch.setattr(schedule, "STAGGER_S", 0.01)
+    monkeypatch.setattr(schedule.probes, "choose", lambda probe: probe or "bpf")
 
     def go(lab, values=CAMPAIGN, **options):
         path = tmp_path / "c.yaml"
         path.write_text(yaml.safe_dump(values))
-        monkeypatch.setattr(campaign, "run", lab)
-        return campaign.collect(plan.load(path), tmp_path / "out", 2, **options)
+        monkeypatch.setattr(schedule, "run", lab)
+        return schedule.collect(plan.load(path), tmp_path / "out", 2, **options)
 
     go.out = tmp_path / "out"
     return go

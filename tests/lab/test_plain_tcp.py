@@ -8,6 +8,7 @@ import yaml
 
 from data.errors import UserError
 from data.lab import compact, figures, probes, run, scenario, validate
+from data.lab.record import describe
 
 SLOT = 97
 
@@ -27,8 +28,8 @@ def test_what_needs_two_paths_is_refused(tmp_path, change):
 def test_plain_tcp_has_one_path_and_no_label(tmp_path):
     drawn = _load(tmp_path)
     assert drawn.data_paths == ("wifi",)
-    assert run.describe(drawn).keys() >= {"rtt_wifi_ms", "rate_wifi_mbps", "queue_wifi_bytes"}
-    assert "rtt_lte_ms" not in run.describe(drawn)
+    assert describe(drawn).keys() >= {"rtt_wifi_ms", "rate_wifi_mbps", "queue_wifi_bytes"}
+    assert "rtt_lte_ms" not in describe(drawn)
     with pytest.raises(UserError, match="wifi_back is missing"):
         _load(tmp_path, paths={"wifi": ["link"]})
 

@@ -12,7 +12,9 @@ import yaml
 
 from data.errors import UserError
 from data.ingest import ingest
-from data.lab import campaign, plan, probes, run, scenario, topology, traffic, validate
+from data.lab import labels, plan, probes, run, scenario, topology, traffic, validate
+from data.lab.process import LabError
+from data.lab.record import _bottlenecks, _numbers
 from data.store import iter_connections, read_connections
 
 SLOT = 96
@@ -81,22 +83,22 @@ def test_source_ports_tell_whose_subflow_is_whose(tmp_path):
     drawn = _load(tmp_path)
     subflows = {"1": {"sport": 100}, "2": {"sport": 300}, "3": {"sport": 200}}
     sports = {"10.0.1.2": 100, "10.0.2.2": 200, "10.0.3.2": 300}
-    number = run._numbers(drawn, subflows, sports)
+    number = _numbers(drawn, subflows, sports)
     assert number == {"wifi": "1", "lte": "3", "wired": "2"}
-    assert run._bottlenecks(drawn, number) == {"bottlenecks": "pair,pair,alone"}
-    with pytest.raises(run.LabError, match="over wired"):
-        run._numbers(drawn, subflows, {**sports, "10.0.3.2": 301})
+    assert _bottlenecks(drawn, number) == {"bottlenecks": "pair,pair,alone"}
+    with pytest.raises(LabError, match="over wired"):
+        _numbers(drawn, subflows, {**sports, "10.0.3.2": 301})
     two = scenario.load("smartsbd-sb")
-    assert run._numbers(two, {}, None) == {"wifi": "1", "lte": "2"}
-    assert run._bottlenecks(two, {"wifi": "1", "lte": "2"}) == {}
+    assert _numbers(two, {}, None) == {"wifi": "1", "lte": "2"}
+    assert _bottlenecks(two, {"wifi": "1", "lte": "2"}) == {}
 
 
 def test_labels_say_who_shares_only_where_there_are_three(tmp_path):
     record = {"id": "a", "dataset": "d", "valid": True, "reasons": [], "label": None}
-    campaign.write_labels(tmp_path, [record])
+    labels.write_labels(tmp_path, [record])
     with (tmp_path / "labels.csv").open() as file:
         assert "bottlenecks" not in next(csv.DictReader(file))
-    campaign.write_labels(tmp_path, [record | {"bottlenecks": "pair,pair,alone"}])
+    labels.write_labels(tmp_path, [record | {"bottlenecks": "pair,pair,alone"}])
     with (tmp_path / "labels.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert row["bottlenecks"] == "pair,pair,alone"
@@ -134,7 +136,7 @@ def test_three_subflows_of_a_real_connection(tmp_path, monkeypatch):
     result = run.run(_load(tmp_path), tmp_path / "raw", SLOT, 1, probe="bpf")
     assert result.path is not None, result.record
     assert "failed" not in result.reasons
-    campaign.write_labels(tmp_path / "raw", [result.record | {"valid": True, "dataset": ""}])
+    labels.write_labels(tmp_path / "raw", [result.record | {"valid": True, "dataset": ""}])
     ingest([tmp_path / "raw"], tmp_path / "events")
     (row,) = read_connections(tmp_path / "events").iter_rows(named=True)
     names = row["bottlenecks"].split(",")

@@ -1,0 +1,172 @@
+"""Collecting a campaign: many labs side by side, resumable, invalid runs collected again.
+
+``<out>/campaign.jsonl`` (append-only) has a line for every run, valid or not;
+``<out>/labels.csv`` is made from it and names the valid logs alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.lab import probes
+from data.lab.labels import LABELS, accepted, logged, write_labels
+from data.lab.plan import Campaign
+from data.lab.record import RunResult
+from data.lab.run import run
+from data.lab.state import Collection, Job, Progress, mend_log
+
+OVERHEAD_S = 3.0
+STAGGER_S = 0.7
+
+
+def collect(
+    campaign: Campaign,
+    out: Path,
+    jobs: int,
+    *,
+    limit: int | None = None,
+    time_budget_s: float | None = None,
+    first_slot: int = 1,
+    probe: str | None = None,
+    report: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Collect what a campaign still lacks in `out`.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        See `data.lab.plan.load`.
+    out : Path
+        Gets ``<dataset>/<id>.klog.zst``, campaign.jsonl and labels.csv; several campaigns may
+        share it, one after the other.
+    jobs : int
+        Labs at once; fewer run while the host is short of CPU time.
+    limit : int, optional
+        At most this many runs now.
+    time_budget_s : float, optional
+        Begin no run that would end later than this.
+    first_slot : int
+        Labs are numbered from here; see `data.lab.topology`.
+    probe : str, optional
+        ``bpf`` or ``ftrace``, the same for all runs; see `data.lab.probes.choose`.
+    report : callable, optional
+        Called about once a second with a `Progress`.
+
+    Returns
+    -------
+    dict
+        Counts: valid, target, runs, invalid, by reason and by group, bytes.
+
+    Raises
+    ------
+    UserError
+        Another collection runs in `out`, the machine lacks something, or all runs fail.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    # The file stays: one taken away after its release may be another's lock already, and a third
+    # would lock a new file beside it.
+    with (out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{out}: another collection is running there") from None
+        probe = probes.choose(probe)
+        mend_log(out)
+        collection = Collection(campaign, out, jobs, first_slot)
+        runs = _loop(collection, probe, limit, time_budget_s, report)
+        collection.remove_rejected()
+        write_labels(out, collection.records)
+    return {"runs": runs, **counts(collection)}
+
+
+def _loop(
+    collection: Collection,
+    probe: str,
+    limit: int | None,
+    time_budget_s: float | None,
+    report: Callable[[Progress], None] | None,
+) -> int:
+    begun = time.monotonic()
+    before = collection.progress(begun, 0).valid
+    started = 0
+    drained = False
+    busy: dict[Future[RunResult], tuple[Job, int]] = {}
+    with ThreadPoolExecutor(collection.host.jobs) as pool:
+        try:
+            while busy or not drained:
+                collection.host.watch()
+                room = len(busy) < collection.host.allowed and (limit is None or started < limit)
+                job = collection.next_job() if room else None
+                if job is not None and not _fits(job, begun, time_budget_s):
+                    collection.groups[job.source.name].running.discard(job.id)
+                    job, limit = None, started
+                if job is not None:
+                    slot = collection.slots.pop(0)
+                    busy[pool.submit(_do, job, collection.out, slot, probe)] = (job, slot)
+                    started += 1
+                drained = job is None and not busy
+                done, _ = wait(busy, STAGGER_S if job else 1.0, FIRST_COMPLETED)
+                for future in done:
+                    finished, slot = busy.pop(future)
+                    collection.slots.append(slot)
+                    collection.finish(finished, future.result())
+                    if started % 10 == 0:
+                        write_labels(collection.out, collection.records)
+                if report:
+                    report(collection.progress(begun, before))
+        except KeyboardInterrupt:
+            # The kernel kills this process's children with it; slots are cleaned when used again.
+            write_labels(collection.out, collection.records)
+            os._exit(130)
+    return started
+
+
+def _fits(job: Job, begun: float, time_budget_s: float | None) -> bool:
+    if time_budget_s is None:
+        return True
+    needed_s = job.source.draw(job.seed).duration_s + OVERHEAD_S
+    return time.monotonic() - begun + needed_s <= time_budget_s
+
+
+def _do(job: Job, out: Path, slot: int, probe: str) -> RunResult:
+    """Draw and run one job."""
+    scenario = job.source.draw(job.seed)
+    return run(scenario, out / scenario.dataset, slot, job.seed, job.id, probe=probe)
+
+
+def counts(collection: Collection) -> dict[str, Any]:
+    """Numbers of the whole collection so far, for people and scripts."""
+    mine = collection.mine()
+    kept = accepted(mine)
+    reasons: dict[str, int] = defaultdict(int)
+    for record in mine:
+        for reason in record["reasons"]:
+            reasons[reason.split(":")[0]] += 1
+    slow = sum(r["valid"] for r in mine) - len(kept)
+    if slow > 0:
+        reasons["below-alpha"] = slow
+    stays = [r for r in kept.values() if logged(r)]
+    size = sum(int(r.get("bytes", 0)) for r in stays)
+    return {
+        "campaign": collection.campaign.campaign,
+        "valid": len(kept),
+        "target": sum(group.source.target for group in collection.groups.values()),
+        "collected": len(mine),
+        "validity_rate": round(len(kept) / len(mine), 4) if mine else None,
+        "reasons": dict(reasons),
+        "groups": {
+            name: {"valid": len(group.valid), "target": group.source.target}
+            for name, group in collection.groups.items()
+        },
+        "bytes": size,
+        "mean_kb": round(size / 1e3 / len(stays), 2) if stays else None,
+        "labels": str(collection.out / LABELS),
+    }
