@@ -54,17 +54,6 @@ def json_file(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def answered(estimator: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(labels[1]) of rows; of a machine without probabilities the sigmoid of its value."""
-    import numpy as np
-
-    if hasattr(estimator, "predict_proba"):
-        return np.asarray(estimator.predict_proba(values)[:, 1], dtype=np.float64)
-    from scipy.special import expit
-
-    return np.asarray(expit(estimator.decision_function(values)), dtype=np.float64)
-
-
 def loss(
     floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
 ) -> dict[str, Any]:
@@ -162,6 +151,7 @@ def write_entry(
     from models.sbd.drift import reference as references
     from models.sbd.evaluate import testset
     from models.sbd.params import THRESHOLD
+    from models.sbd.train.classifiers import probability as answered
 
     pair = tuple(meta.get("labels", ("NSB", "SB")))
     threshold = float(meta.get("threshold", THRESHOLD))

@@ -7,8 +7,6 @@ exchangeable under the null hypothesis is whole connections.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,19 +56,6 @@ def kolmogorov_smirnov(
         beyond += (found >= distance - 1e-12).sum(axis=0)
     p = (1.0 + beyond) / (1.0 + permutations)
     return distance, np.asarray(p, dtype=np.float64)
-
-
-def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values that control the false discovery rate (Benjamini and Hochberg 1995)."""
-    raw = np.asarray(p, dtype=np.float64)
-    if not raw.size:
-        return raw
-    order = np.argsort(raw)
-    scaled = raw[order] * raw.size / np.arange(1, raw.size + 1)
-    adjusted = np.minimum.accumulate(scaled[::-1])[::-1]
-    out = np.empty_like(raw)
-    out[order] = np.minimum(adjusted, 1.0)
-    return out
 
 
 def classifier_auc(

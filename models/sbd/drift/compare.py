@@ -83,6 +83,8 @@ def compare(
     UserError
         When no group has enough connections on both sides.
     """
+    from scipy.stats import false_discovery_control
+
     old_label, new_label = _labels(reference.table.frame, by), _labels(new.frame, by)
     own = references.answers(new, probability, names, threshold)
     held = reference.held_out
@@ -105,7 +107,7 @@ def compare(
             f"can't tell: needs {settings.least} connections with usable features on both sides, "
             f"the largest group has {most}: collect more, or give --by fewer columns"
         )
-    adjusted = twosample.benjamini_hochberg([row["p"] for row in told])
+    adjusted = false_discovery_control([row["p"] for row in told])
     for row, q in zip(told, adjusted, strict=True):
         row["q"] = float(q)
     for row in found:
@@ -166,6 +168,8 @@ def _features(
     old: Windows, new: Windows, names: Sequence[str], settings: Drift, seed: int
 ) -> dict[str, Any]:
     """Distances of one group's features: counts, ``p``, ``features``, ``auc``, ``novel``."""
+    from scipy.stats import false_discovery_control
+
     counts = {
         "windows": len(new),
         "connections": np.unique(new.group).size,
@@ -181,7 +185,7 @@ def _features(
     is_new = np.arange(group.max() + 1) >= first
     rng = np.random.default_rng(seed)
     ks, p = twosample.kolmogorov_smirnov(matrix, group, is_new, settings.permutations, rng)
-    q = twosample.benjamini_hochberg(p)
+    q = false_discovery_control(p)
     rows: list[dict[str, Any]] = [
         {"name": name, "ks": float(ks[i]), "p": float(p[i]), "q": float(q[i])}
         | _shift(matrix[: len(old), i], matrix[len(old) :, i])

@@ -162,9 +162,8 @@ def make(name: str, seed: int, settings: Mapping[str, Any]) -> Estimator:
 def probability(estimator: Estimator, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """P(SB) per row; for machines without probabilities the sigmoid of the decision value."""
     import numpy as np
-
-    from models.stats.calibration import sigmoid
+    from scipy.special import expit
 
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(x)[:, 1], dtype=np.float64)
-    return sigmoid(estimator.decision_function(x))
+    return np.asarray(expit(estimator.decision_function(x)), dtype=np.float64)
