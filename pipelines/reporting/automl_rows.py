@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.reporting import names
 from pipelines.reporting.inputs import Inputs
-from pipelines.reporting.markup import Column, Html, paragraph, table
+from pipelines.reporting.markup import Column, Html, paragraph, stacked, table
 
 COMMAND = "cczoo train sbd --model auto --step protocol"
 
@@ -60,7 +60,5 @@ def spent(inputs: Inputs) -> str:
 def _signed(found: Any) -> Html | None:
     if not found or found["mean"] is None:
         return None
-    limits = ""
-    if found["low"] is not None:
-        limits = f'<small class="ci">{found["low"]:+.3f} to {found["high"]:+.3f}</small>'
-    return Html(f"{found['mean']:+.3f}{limits}")
+    limits = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}"
+    return stacked(f"{found['mean']:+.3f}", limits)

@@ -9,7 +9,7 @@ from models.store import ZooModel, load
 from models.store import names as zoo_names
 from pipelines.reporting import names, tree
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.reporting.markup import Column, code, details, figure, paragraph, table
+from pipelines.reporting.markup import Column, code, details, figure, paragraph, scroll, table
 
 DRAWN = "smartsbd-dt"
 TOP_LEVELS = 4
@@ -34,7 +34,7 @@ def drawn(inputs: Inputs) -> str:
         "leaves tell the probability of SB.",
         wide=True,
     )
-    return text + details(f"The whole tree ({form.nodes.leaves} leaves)", _scroll(tree.draw(form)))
+    return text + details(f"The whole tree ({form.nodes.leaves} leaves)", scroll(tree.draw(form)))
 
 
 def scaling(inputs: Inputs) -> str:
@@ -132,7 +132,3 @@ def _size(model: ZooModel) -> str:
 
 def _number(value: float | None, digits: int) -> str | None:
     return None if value is None else f"{value:.{digits}f}"
-
-
-def _scroll(svg: str) -> str:
-    return f'<div class="scroll">{svg}</div>'

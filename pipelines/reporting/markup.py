@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-DASH = "–"
 MANY = 8
 """A table of more columns is set in smaller type, so that it fits."""
 
@@ -17,6 +17,10 @@ class Html:
     """Text that is markup already and must not be escaped."""
 
     text: str
+
+    def __html__(self) -> str:
+        """For templates, which escape all else."""
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -28,34 +32,14 @@ class Column:
     group: str = ""
 
 
-def cell(value: Any) -> str:
-    """Markup of one value: numbers with three digits, intervals in small print, dash for none."""
-    if value is None:
-        return f'<span class="none">{DASH}</span>'
-    if isinstance(value, Html):
-        return value.text
-    if isinstance(value, Mapping):
-        return interval(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f")
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return escape(str(value))
-
-
-def interval(value: Mapping[str, Any] | None, paper: float | None = None) -> str:
+def interval(value: Mapping[str, Any] | None, paper: float | None = None) -> Html:
     """``mean`` with ``low–high`` beneath, and the paper's figure where it has one."""
-    if not value or value.get("mean") is None:
-        text = f'<span class="none">{DASH}</span>'
-    else:
-        text = f"{value['mean']:.3f}"
-        if value.get("low") is not None and value.get("high") is not None:
-            text += f'<small class="ci">{value["low"]:.3f}{DASH}{value["high"]:.3f}</small>'
-    if paper is not None:
-        text += f'<small class="paper">paper {paper:.3f}</small>'
-    return text
+    return _made("interval", value, paper)
+
+
+def stacked(text: str, small: str) -> Html:
+    """A number with its interval beneath it, so that a table stays narrow."""
+    return _made("stacked", text, small)
 
 
 def table(
@@ -71,85 +55,110 @@ def table(
     columns : sequence of Column
         Headings; a first column of text stays in view while a wide table is scrolled.
     rows : sequence of sequences
-        Values as `cell` takes them; a row of one value is a heading across all columns.
+        Numbers, texts, mappings as `interval` takes them, `Html` or None; a row of one value is a
+        heading across all columns.
     caption : str
         What the table shows; markup is escaped.
     best : sequence of int
         Columns whose largest mean is set in bold.
     """
     top = {i: _largest(rows, i) for i in best}
-    head = "".join(f'<th{_align(c)} scope="col">{escape(c.title)}</th>' for c in columns)
-    body = []
+
+    def kind(i: int, value: Any) -> str:
+        mean = _mean(value)
+        if i in top and mean is not None and mean == top[i]:
+            return "n best"
+        return "n" if columns[i].number else ""
+
     for row in rows:
-        if len(row) == 1:
-            body.append(
-                f'<tr class="group"><th colspan="{len(columns)}" scope="rowgroup">'
-                f"{cell(row[0])}</th></tr>"
-            )
-            continue
-        parts = []
-        for i, (column, value) in enumerate(zip(columns, row, strict=True)):
-            mean = _mean(value)
-            strong = ' class="n best"' if i in top and mean is not None and mean == top[i] else ""
-            parts.append(f"<td{strong or _align(column)}>{cell(value)}</td>")
-        body.append(f"<tr>{''.join(parts)}</tr>")
-    dense = ' class="dense"' if len(columns) > MANY else ""
-    described = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return (
-        # What scrolls can be reached with the keyboard too.
-        f'<div class="scroll" tabindex="0"><table{dense}>{described}'
-        f"<thead>{_groups(columns)}<tr>{head}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
+        if len(row) not in (1, len(columns)):
+            raise ValueError(f"{len(row)} values for {len(columns)} columns")
+    body = [[(kind(i, value), value) for i, value in enumerate(row)] for row in rows]
+    dense = len(columns) > MANY
+    return _made("table", columns, _groups(columns), body, caption, dense).text
+
+
+def scroll(svg: str) -> str:
+    """A drawing in a box of its own that scrolls."""
+    return _made("scroll", svg).text
 
 
 def figure(svg: str, caption: str, wide: bool = False) -> str:
     """A figure with its caption (plain text)."""
-    return (
-        f'<figure{" class=wide" if wide else ""}><div class="scroll">{svg}</div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
+    return _made("figure", svg, caption, wide).text
 
 
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
-    return f"<p>{escape(text)}</p>"
+    return _made("paragraph", text).text
 
 
 def details(title: str, content: str) -> str:
     """Content that is folded away until it is asked for."""
-    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+    return _made("details", title, content).text
 
 
 def code(text: str) -> Html:
     """A literal."""
-    return Html(f"<code>{escape(text)}</code>")
+    return _made("code", text)
+
+
+def strong(text: str | Html) -> Html:
+    """What is to be seen first."""
+    return _made("strong", text)
+
+
+def mark(kind: str, text: str) -> Html:
+    """A word in the colour of its kind: met, unmet or unknown."""
+    return _made("mark", kind, text)
+
+
+def note(text: str, command: str) -> str:
+    """Why something isn't shown, and the command that makes it."""
+    return _made("note", text, command).text
+
+
+def prose(text: str) -> str:
+    """Paragraphs, lists and `code` of a Markdown text; nothing else is needed here."""
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        if lines and all(line.startswith(("- ", "  ")) for line in lines):
+            blocks.append(("ul", [item.split("`") for item in block.strip()[2:].split("\n- ")]))
+        elif lines:
+            blocks.append(("p", [" ".join(lines).split("`")]))
+    return _made("prose", blocks).text
 
 
 def bar(value: float, largest: float, text: str) -> Html:
     """A number with a bar behind it."""
     share = 0.0 if largest <= 0 else max(0.0, min(1.0, value / largest))
-    return Html(f'<span class="bar" style="--share:{100 * share:.1f}%">{escape(text)}</span>')
+    return _made("bar", share, text)
 
 
-def _align(column: Column) -> str:
-    return ' class="n"' if column.number else ""
+def _made(macro: str, *given: Any) -> Html:
+    return Html(str(getattr(_macros(), macro)(*given)))
 
 
-def _groups(columns: Sequence[Column]) -> str:
+@cache
+def _macros() -> Any:
+    import jinja2
+
+    text = Path(__file__).with_name("markup.html.j2").read_text(encoding="utf-8")
+    return jinja2.Environment(autoescape=True).from_string(text).module
+
+
+def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
+    """Headings over several columns, with how many each spans; none where there are none."""
     if not any(c.group for c in columns):
-        return ""
+        return []
     parts: list[tuple[str, int]] = []
     for column in columns:
         if parts and column.group and parts[-1][0] == column.group:
             parts[-1] = (column.group, parts[-1][1] + 1)
         else:
             parts.append((column.group, 1))
-    heads = (
-        f'<th colspan="{span}"{" class=over" if name else ""}>{escape(name)}</th>'
-        for name, span in parts
-    )
-    return f"<tr>{''.join(heads)}</tr>"
+    return parts
 
 
 def _mean(value: Any) -> float | None:

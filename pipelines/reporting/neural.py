@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from pipelines.reporting.figures import COLOURS, style, svg
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.reporting.markup import Column, Html, figure, paragraph, table
+from pipelines.reporting.markup import Column, Html, figure, paragraph, stacked, table
 
 RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-gb")
 """The best of the 18 features and of the 44, by one protocol or another."""
@@ -85,9 +84,8 @@ def rows_of(protocols: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 def _stacked(text: str) -> Html:
     """An accuracy with its interval beneath it, so that the table stays narrow."""
-    mean, bracket, limits = text.partition(" [")
-    small = f'<small class="ci">{escape(limits.rstrip("]"))}</small>' if bracket else ""
-    return Html(escape(mean) + small)
+    mean, _, limits = text.partition(" [")
+    return stacked(mean, limits.rstrip("]"))
 
 
 def _said(value: Mapping[str, float | None], *, sign: bool = False) -> str:

@@ -6,13 +6,12 @@ import importlib
 import logging
 import platform
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from pipelines.reporting import headline, names
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.reporting.markup import Column, Html, code, table
+from pipelines.reporting.markup import Column, mark, note, prose, table
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +96,7 @@ def render(inputs: Inputs) -> tuple[str, list[str]]:
         total=len(aims),
         shortfalls=headline.shortfalls(inputs, unmet),
         explanations=[
-            (title, _prose(text)) for title, text in headline.explanations(inputs) if unmet
+            (title, prose(text)) for title, text in headline.explanations(inputs) if unmet
         ],
         missing=missing,
     )
@@ -112,16 +111,12 @@ def _block(inputs: Inputs, name: str, missing: list[str]) -> str:
         line = f"{error}: make it with `{error.command}`"
         if line not in missing:
             missing.append(line)
-        return _note(f"Not shown: {error.path} isn't there yet.", error.command)
+        return note(f"Not shown: {error.path} isn't there yet.", error.command)
     except Exception as error:  # one table of another version must not cost the whole page
         logger.warning("report: %s could not be drawn: %s: %s", name, type(error).__name__, error)
         missing.append(f"{function}: {type(error).__name__}: {error}")
-        return _note(f"Not shown: the tables behind “{function}” could not be read.", "make repro")
+        return note(f"Not shown: the tables behind “{function}” could not be read.", "make repro")
     return str(made)
-
-
-def _note(text: str, command: str) -> str:
-    return f'<p class="note">{escape(text)} <code>{escape(command)}</code> makes it.</p>'
 
 
 def _facts(inputs: Inputs) -> list[tuple[str, str]]:
@@ -163,9 +158,9 @@ def _facts(inputs: Inputs) -> list[tuple[str, str]]:
 
 def _aims_table(aims: list[headline.Aim]) -> str:
     marks = {
-        True: Html('<span class="mark met">met</span>'),
-        False: Html('<span class="mark unmet">not met</span>'),
-        None: Html('<span class="mark unknown">not measured</span>'),
+        True: mark("met", "met"),
+        False: mark("unmet", "not met"),
+        None: mark("unknown", "not measured"),
     }
     rows: list[list[Any]] = [
         [
@@ -185,21 +180,3 @@ def _aims_table(aims: list[headline.Aim]) -> str:
         Column("", number=False),
     ]
     return table(columns, rows)
-
-
-def _prose(text: str) -> str:
-    """Paragraphs, lists and `code` of a Markdown text; nothing else is needed here."""
-    made = []
-    for block in text.split("\n\n"):
-        lines = block.strip().splitlines()
-        if lines and all(line.startswith(("- ", "  ")) for line in lines):
-            items = block.strip()[2:].split("\n- ")
-            made.append("<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>")
-        elif lines:
-            made.append(f"<p>{_inline(' '.join(lines))}</p>")
-    return "".join(made)
-
-
-def _inline(text: str) -> str:
-    parts = text.split("`")
-    return "".join(code(part).text if i % 2 else escape(part) for i, part in enumerate(parts))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.reporting.inputs import Inputs
-from pipelines.reporting.markup import Column, Html, code, paragraph, table
+from pipelines.reporting.markup import Column, code, paragraph, strong, table
 
 COMMAND = "make bench"
 
@@ -44,7 +44,7 @@ def exporters(inputs: Inputs) -> str:
 
 
 def _row(name: str, one: Mapping[str, Any], ratios: Mapping[str, Any], fastest: bool) -> list[Any]:
-    shown: Any = Html(f"<strong>{code(name).text}</strong>") if fastest else name
+    shown: Any = strong(code(name)) if fastest else name
     if "error" in one:
         return [shown, one["error"], None, None, None, None, None]
     return [

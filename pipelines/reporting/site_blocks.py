@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.reporting import automl_rows, figures, names
 from pipelines.reporting.inputs import Inputs
-from pipelines.reporting.markup import Column, Html, details, figure, interval, paragraph, table
+from pipelines.reporting.markup import Column, details, figure, interval, paragraph, table
 from pipelines.reporting.paper import SITES, TABLE5, UNSEEN
 
 Interval = Mapping[str, Any]
@@ -78,7 +78,7 @@ def overview(inputs: Inputs) -> str:
             for site in sites:
                 ours = found.get((scheme, site), {}).get("both")
                 paper = TABLE5.get((scheme, site), {}).get("both")
-                row.append(Html(interval(ours, paper)))
+                row.append(interval(ours, paper))
             rows.append(row)
     columns = [Column("scheme", number=False), *(Column(names.dataset(s)) for s in sites)]
     told = paragraph(
@@ -104,7 +104,7 @@ def classes(inputs: Inputs) -> str:
                 paper = TABLE5.get((scheme, site), {})
                 if not one and not paper:
                     continue
-                figures_ = [Html(interval(one.get(k), paper.get(k))) for k in ("both", "sb", "nsb")]
+                figures_ = [interval(one.get(k), paper.get(k)) for k in ("both", "sb", "nsb")]
                 rows.append(
                     [names.scheme(scheme), *figures_, one.get("window"), one.get("connection")]
                 )
