@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
+from pathlib import Path
+from typing import Any
 
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
@@ -27,6 +28,8 @@ class _Box:
 def draw(form: Tree, levels: int | None = None) -> str:
     """Draw a tree.
 
+    scikit-learn's ``plot_tree`` draws fitted estimators, whereas an entry keeps the integer form.
+
     Parameters
     ----------
     form : export.ir.Tree
@@ -39,17 +42,25 @@ def draw(form: Tree, levels: int | None = None) -> str:
     str
         An ``svg`` element.
     """
+    import jinja2
+
     leaves = _leaves_below(form.nodes)
     root = _box(form.nodes, 0, 0, levels)
     width = _place(root, 0.0)
     depth = _deepest(root)
     height = depth * LEVEL + HEIGHT + 4
-    parts: list[str] = []
-    _paint(form, root, leaves, parts)
-    label = f"Decision tree of {len(form.nodes)} nodes"
+    shapes: list[dict[str, Any]] = []
+    _shape(form, root, leaves, shapes)
+    template = Path(__file__).with_name("tree.svg.j2").read_text(encoding="utf-8")
     return (
-        f'<svg class="tree" role="img" aria-label="{label}" viewBox="0 0 {width:.0f} {height}" '
-        f'width="{width:.0f}" height="{height}">{"".join(parts)}</svg>'
+        jinja2.Environment(autoescape=True)
+        .from_string(template)
+        .render(
+            label=f"Decision tree of {len(form.nodes)} nodes",
+            width=f"{width:.0f}",
+            height=height,
+            shapes=shapes,
+        )
     )
 
 
@@ -85,17 +96,24 @@ def _deepest(box: _Box) -> int:
     return max([box.depth, *(_deepest(child) for child in box.children)])
 
 
-def _paint(form: Tree, box: _Box, leaves: list[int], parts: list[str]) -> None:
+def _shape(form: Tree, box: _Box, leaves: list[int], shapes: list[dict[str, Any]]) -> None:
+    """Add what is drawn of a subtree: lines with their answers first, boxes over them."""
     nodes = form.nodes
     y = box.depth * LEVEL + 2
     for child, answer in zip(box.children, ("yes", "no"), strict=False):
         below = child.depth * LEVEL + 2
-        parts.append(
-            f'<path d="M{box.x:.0f} {y + HEIGHT}L{child.x:.0f} {below}"/>'
-            f'<text class="answer" x="{(box.x + child.x) / 2:.0f}" '
-            f'y="{(y + HEIGHT + below) / 2 + 3:.0f}">{answer}</text>'
+        shapes.append(
+            {
+                "answer": answer,
+                "x": f"{box.x:.0f}",
+                "y": y + HEIGHT,
+                "to_x": f"{child.x:.0f}",
+                "to_y": below,
+                "middle_x": f"{(box.x + child.x) / 2:.0f}",
+                "middle_y": f"{(y + HEIGHT + below) / 2 + 3:.0f}",
+            }
         )
-        _paint(form, child, leaves, parts)
+        _shape(form, child, leaves, shapes)
     feature = nodes.feature[box.node]
     if box.children:
         spec = form.features[feature]
@@ -107,8 +125,14 @@ def _paint(form: Tree, box: _Box, leaves: list[int], parts: list[str]) -> None:
         shared = nodes.value[box.node] > form.cut
         share = nodes.value[box.node] / Q16
         lines, kind = (form.labels[shared], f"{share:.2f}"), "sb" if shared else "nsb"
-    parts.append(
-        f'<g class="{kind}"><rect x="{box.x - box.width / 2:.0f}" y="{y}" width="{box.width}" '
-        f'height="{HEIGHT}" rx="5"/><text x="{box.x:.0f}" y="{y + 14}">{escape(lines[0])}</text>'
-        f'<text x="{box.x:.0f}" y="{y + 27}">{escape(lines[1])}</text></g>'
+    shapes.append(
+        {
+            "kind": kind,
+            "x": f"{box.x:.0f}",
+            "y": y,
+            "left": f"{box.x - box.width / 2:.0f}",
+            "width": box.width,
+            "height": HEIGHT,
+            "lines": lines,
+        }
     )

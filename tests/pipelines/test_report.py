@@ -179,6 +179,24 @@ def test_fig_6_panels_hold_the_other_hyperparameter_at_its_best() -> None:
     assert curve.height == 6
 
 
+def test_what_a_table_is_given_is_escaped_unless_it_is_markup() -> None:
+    columns = [markup.Column("a<b", number=False, group="both"), markup.Column("n", group="both")]
+    rows = [["<i>&", 12345], [None, 0.12345], [markup.code("x<y"), True], ["all <"]]
+    text = markup.table(columns, rows, "caption <", best=(1,))
+    assert "<i>" not in text
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
+    assert cells == [
+        "&lt;i&gt;&amp;", "12\u202f345", '<span class="none">–</span>', "0.123",
+        "<code>x&lt;y</code>", "yes",
+    ]  # fmt: skip
+    assert '<th colspan="2" scope="rowgroup">all &lt;</th>' in text
+    assert '<tr><th colspan="2" class=over>both</th></tr>' in text
+    assert text.count('class="n best"') == 1
+    assert "<caption>caption &lt;</caption>" in text
+    with pytest.raises(ValueError, match="3 values for 2 columns"):
+        markup.table(columns, [[1, 2, 3]])
+
+
 def small_tree() -> Tree:
     spec = Feature("RTT<ED", "ms", 0, 100, 4, "", "")
     nodes = Nodes((0, 0, -1, -1, -1), (40, 8, 0, 65536, 16384), (4, 3, 0, 0, 0))
