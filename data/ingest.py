@@ -14,17 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from data import formats
+from data import formats, quarantine
 from data.errors import UserError
 from data.formats.base import Options
 from data.inputs import Source, check_outside, copy_stream, find_sources, is_stream
 from data.labels import KNOWN, match_labels
+from data.parquet import write_connections
 from data.place import building
 from data.pool import Show, read_shards
-from data.schema import CONNECTIONS, QUARANTINE
 from data.source import Shard, ShardResult
 from data.store import RECORD, own_files
 
@@ -115,7 +112,8 @@ def ingest(
             results = read_shards(shards, settings.jobs or len(os.sched_getaffinity(0)), show)
         shutil.rmtree(work / STREAMS, ignore_errors=True)
         _write_connections(work, results, table.columns, table.rows)
-        _write_quarantine(work, results)
+        files = [file for result in results for file in result.quarantine]
+        quarantine.join(files, work / "quarantine.parquet")
         report = _report(results)
         report["labels_files"] = table.files
         report["labels_unmatched"] = table.unmatched
@@ -206,22 +204,7 @@ def _write_connections(
             known = attributes.get(row["source"], {})
             row |= {name: known[name] for name in KNOWN if known.get(name) is not None}
             rows.append(row | {name: known.get(name) for name in columns})
-    schema = CONNECTIONS
-    for name in columns:
-        schema = schema.append(pa.field(name, pa.string()))
-    pq.write_table(pa.Table.from_pylist(rows, schema), work / "connections.parquet")
-
-
-def _write_quarantine(work: Path, results: list[ShardResult]) -> None:
-    """Join the shards' quarantines in order, one block in memory at a time."""
-    with pq.ParquetWriter(work / "quarantine.parquet", QUARANTINE, compression="zstd") as writer:
-        for result in results:
-            if result.quarantine is None:
-                continue
-            with pq.ParquetFile(result.quarantine) as file:
-                for batch in file.iter_batches():
-                    writer.write_batch(batch)
-            result.quarantine.unlink()
+    write_connections(work / "connections.parquet", rows, columns)
 
 
 def _report(results: list[ShardResult]) -> dict[str, Any]:

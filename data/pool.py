@@ -62,7 +62,7 @@ def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]
 
 
 def _side_by_side(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]:
-    # Spawned rather than forked: the parent's threads (Arrow) don't survive a fork.
+    # Spawned rather than forked: threads of the parent's libraries don't survive a fork.
     context = get_context("spawn")
     read = context.Value("q", 0)
     ours, theirs = context.Pipe(duplex=False)

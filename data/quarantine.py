@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from arro3.core import Array, RecordBatch
+from arro3.io import read_parquet
 from numba import njit
 from numpy.typing import NDArray
 
+from data import parquet
 from data.formats.base import FIRST_REASON, REASONS
 from data.schema import QUARANTINE
 from data.stream import Block
@@ -40,13 +43,22 @@ class _Run:
 
 
 class Quarantine:
-    """Writes quarantined lines in blocks, so that a file full of them costs no memory."""
+    """Writes quarantined lines in files of some thousands, which cost no memory.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
+    Parameters
+    ----------
+    directory : Path
+        Where the files go.
+    stem : str
+        Their names are ``{stem}-00000.parquet`` and following.
+    """
+
+    def __init__(self, directory: Path, stem: str) -> None:
+        self._directory = directory
+        self._stem = stem
+        self._files: list[Path] = []
         self._last: _Run | None = None
-        self._tables: list[pa.Table] = []
+        self._batches: list[RecordBatch] = []
         self._rows = 0
 
     def add(self, source: str, line: int, offset: int, reason: str, text: str) -> None:
@@ -104,63 +116,70 @@ class Quarantine:
             return
         self._close_run()
         texts = _texts(block.lines.buffer, starts[rest], sizes[rest])
-        self._write(
-            pa.repeat(source, len(texts)), pa.array(line[rest]), pa.array(count[rest]),
-            pa.array(block.offset + starts[rest]),
-            pa.DictionaryArray.from_arrays(pa.array(code[rest]), pa.array(told)).cast(pa.string()),
-            texts,
-        )  # fmt: skip
+        reason = [told[number] for number in code[rest].tolist()]
+        offset = block.offset + starts[rest]
+        self._write([source] * len(texts), line[rest], count[rest], offset, reason, texts)
         self._last = run(len(first) - 1)
 
     def _close_run(self) -> None:
         run, self._last = self._last, None
         if run:
             row = (run.source, run.line, run.count, run.offset, run.reason, _text(run.text))
-            self._write(*(pa.array([value]) for value in row))
+            self._write(*([value] for value in row))
 
     def _write(self, *columns: Any) -> None:
         if len(columns[0]):
-            self._tables.append(pa.Table.from_arrays(list(columns), schema=QUARANTINE))
+            arrays = [
+                Array.from_numpy(column) if isinstance(column, np.ndarray) else Array(column, kind)
+                for column, kind in zip(columns, QUARANTINE.types, strict=True)
+            ]
+            self._batches.append(RecordBatch.from_arrays(arrays, schema=QUARANTINE))
             self._rows += len(columns[0])
         if self._rows >= FLUSH_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, QUARANTINE, compression="zstd")
-        self._writer.write_table(pa.concat_tables(self._tables).combine_chunks())
-        self._tables, self._rows = [], 0
+        path = self._directory / f"{self._stem}-{len(self._files):05d}.parquet"
+        parquet.write(path, QUARANTINE, self._batches)
+        self._files.append(path)
+        self._batches, self._rows = [], 0
 
-    def close(self) -> Path | None:
-        """Finish; None when nothing was quarantined."""
+    def close(self) -> list[Path]:
+        """Finish; the files in their order, none when nothing was quarantined."""
         self._close_run()
         if self._rows:
             self._flush()
-        if self._writer is None:
-            return None
-        self._writer.close()
-        return self._path
+        return self._files
+
+
+def join(files: Iterable[Path], path: Path) -> None:
+    """Make one file of some, which go, with one block in memory at a time."""
+
+    def batches() -> Iterator[RecordBatch]:
+        for file in files:
+            yield from read_parquet(file, batch_size=FLUSH_ROWS)
+            file.unlink()
+
+    parquet.write(path, QUARANTINE, batches(), FLUSH_ROWS)
 
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")[:TEXT_BYTES]
 
 
-def _texts(buffer: NDArray[np.uint8], starts: Ints, sizes: Ints) -> pa.Array:
+def _texts(buffer: NDArray[np.uint8], starts: Ints, sizes: Ints) -> list[str]:
     """The lines' beginnings as text; at once where they are plain ASCII."""
     short = np.minimum(sizes, TEXT_BYTES)
     ends = np.cumsum(short)
     where = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - short), short)
     flat = buffer[where]
     if (flat < 128).all():
-        offsets = np.append(0, ends).astype(np.int32)
-        return pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(flat))
-    return pa.array(
-        [
-            _text(buffer[start : start + size].tobytes())
-            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
-        ]
-    )
+        text, edges = flat.tobytes().decode("ascii"), [0, *ends.tolist()]
+        return [text[start:end] for start, end in pairwise(edges)]
+    return [
+        _text(buffer[start : start + size].tobytes())
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+    ]
 
 
 @njit(cache=True)

@@ -2,7 +2,7 @@
 
 An *ingested directory* holds::
 
-    events/part-*.parquet    all events of one connection lie in one part
+    events/part-*.parquet    events of one connection after another, in the order of the names
     connections.parquet      one row per connection
     quarantine.parquet       lines that could not be understood, and why
     ingest.json              the counts, and the names of all these files
@@ -13,35 +13,17 @@ that nothing is rounded on the way from the kernel.
 
 from __future__ import annotations
 
-import sys
+from arro3.core import DataType, Field, Schema
 
-import pyarrow as pa
+_TEXT, _INT16, _INT64 = DataType.utf8(), DataType.int16(), DataType.int64()
 
-
-class _NoPandas:
-    """Arrow imports pandas at its first array: half a second for nothing that is needed here."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
-
-
-if "pandas" not in sys.modules:
-    # One array without pandas settles it; who asks Arrow for a data frame later still gets one.
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        pa.array([])
-    finally:
-        sys.meta_path.remove(_NoPandas)
-
-EVENTS = pa.schema(
+EVENTS = Schema(
     [
-        ("connection", pa.dictionary(pa.int32(), pa.string())),
-        ("subflow", pa.int16()),
-        ("time_us", pa.int64()),
-        ("variable", pa.dictionary(pa.int8(), pa.string())),
-        ("value", pa.int64()),
+        Field("connection", DataType.dictionary(DataType.int32(), _TEXT)),
+        Field("subflow", _INT16),
+        Field("time_us", _INT64),
+        Field("variable", DataType.dictionary(DataType.int8(), _TEXT)),
+        Field("value", _INT64),
     ]
 )
 """One row per observed value of a state variable. ``time_us`` is the log's own clock."""
@@ -73,45 +55,43 @@ SAMPLED = {
 }
 """Further ones, which agents read at their own times (`data.netsim.agents`)."""
 
-SUBFLOWS = pa.list_(
-    pa.struct(
-        [
-            ("subflow", pa.int16()),
-            ("sport", pa.int32()),
-            ("dport", pa.int32()),
-            ("min_rtt_us", pa.int64()),
-            ("rtt_kind", pa.string()),
-            ("events", pa.int64()),
-        ]
-    )
-)
+SUBFLOW = [
+    Field("subflow", _INT16),
+    Field("sport", DataType.int32()),
+    Field("dport", DataType.int32()),
+    Field("min_rtt_us", _INT64),
+    Field("rtt_kind", _TEXT),
+    Field("events", _INT64),
+]
 """Per subflow: ports (-1 unknown), smallest RTT (-1 none) and ``rtt_kind`` raw, srtt or none."""
 
-CONNECTIONS = pa.schema(
+SUBFLOWS = DataType.list(Field("element", DataType.struct(SUBFLOW)))
+
+CONNECTIONS = Schema(
     [
-        ("connection", pa.string()),
-        ("source", pa.string()),
-        ("format", pa.string()),
-        ("token", pa.string()),
-        ("label", pa.string()),
-        ("dataset", pa.string()),
-        ("kernel", pa.string()),
-        ("cc", pa.string()),
-        ("start_us", pa.int64()),
-        ("end_us", pa.int64()),
-        ("subflows", SUBFLOWS),
+        Field("connection", _TEXT),
+        Field("source", _TEXT),
+        Field("format", _TEXT),
+        Field("token", _TEXT),
+        Field("label", _TEXT),
+        Field("dataset", _TEXT),
+        Field("kernel", _TEXT),
+        Field("cc", _TEXT),
+        Field("start_us", _INT64),
+        Field("end_us", _INT64),
+        Field("subflows", SUBFLOWS),
     ]
 )
 """Fixed columns (null where unknown); further columns of the labels file follow, as strings."""
 
-QUARANTINE = pa.schema(
+QUARANTINE = Schema(
     [
-        ("source", pa.string()),
-        ("line", pa.int64()),
-        ("count", pa.int64()),
-        ("byte_offset", pa.int64()),
-        ("reason", pa.string()),
-        ("text", pa.string()),
+        Field("source", _TEXT),
+        Field("line", _INT64),
+        Field("count", _INT64),
+        Field("byte_offset", _INT64),
+        Field("reason", _TEXT),
+        Field("text", _TEXT),
     ]
 )
 """A row is ``count`` adjacent lines that agree in ``reason`` and ``text`` (cut at 200 characters).

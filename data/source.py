@@ -53,12 +53,12 @@ class Shard:
 
 @dataclass
 class ShardResult:
-    """Rows of ``connections``, counts, sources per format, and the quarantine's file."""
+    """Rows of ``connections``, counts, sources per format, and the quarantine's files."""
 
     connections: list[dict[str, Any]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     formats: Counter[str] = field(default_factory=Counter)
-    quarantine: Path | None = None
+    quarantine: list[Path] = field(default_factory=list)
 
 
 @dataclass
@@ -80,7 +80,7 @@ class _Found:
 def ingest_shard(shard: Shard, count: Count) -> ShardResult:
     """Read a shard's files and write its parts and its quarantine under ``shard.work``."""
     result = ShardResult()
-    quarantine = Quarantine(shard.work / f"quarantine-{shard.number:05d}.parquet")
+    quarantine = Quarantine(shard.work, f"quarantine-{shard.number:05d}")
     parts = PartWriter(shard.work / "events", f"part-{shard.number:05d}")
     i = 0
     while i < len(shard.sources):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from arro3.core import DataType
 from numpy.typing import NDArray
 
+from data import parquet
 from data.errors import UserError
-from data.schema import EVENTS, VARIABLES
+from data.schema import VARIABLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,9 +25,8 @@ Ints = NDArray[np.int64]
 Series = dict[int, dict[str, tuple[Ints, Ints]]]
 """subflow -> variable -> (time_us, value), both int64, times ascending."""
 
-ROW_GROUP_ROWS = 1 << 20
-PART_ROWS = 16 << 20
-"""A part is closed at the next connection after so many events: readers hold one in memory."""
+PART_ROWS = 1 << 20
+"""A part is written when so many events have come: one is in memory, here and when it is read."""
 VARIABLE_NAMES = list(VARIABLES)
 RECORD = "ingest.json"
 EVENTS_FOLDER = "events/"
@@ -121,80 +122,74 @@ def iter_connections(
     directory = Path(directory)
     wanted = None if connections is None else set(connections)
     rows = {row["connection"]: row for row in read_connections(directory).iter_rows(named=True)}
-    for path in sorted((directory / "events").glob("part-*.parquet")):
-        if wanted is not None and not wanted & _names_in(path):
-            continue
-        for name, series in _read_part(path, wanted):
-            yield rows[name], series
-
-
-def _names_in(path: Path) -> set[str]:
-    column = pq.read_table(path, columns=["connection"]).column("connection").unique()
-    return set(column.to_pylist())
-
-
-def _read_part(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, Series]]:
-    """Slice a part into its connections: rows of one (connection, subflow, variable) adjoin."""
-    table = pq.read_table(path).unify_dictionaries().combine_chunks()
-    if not len(table):
-        return
-    columns = [_one(table.column(name)) for name in EVENTS.names]
-    names = columns[0].dictionary.to_pylist()
-    variables = columns[3].dictionary.to_pylist()
-    code = columns[0].indices.to_numpy()
-    subflow = columns[1].to_numpy()
-    variable = columns[3].indices.to_numpy()
-    time_us, value = columns[2].to_numpy(), columns[4].to_numpy()
-    change = (np.diff(code) != 0) | (np.diff(subflow) != 0) | (np.diff(variable) != 0)
-    edges = np.concatenate([[0], np.flatnonzero(change) + 1, [len(code)]])
-    current, series = -1, Series()
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if code[start] != current:
-            if current >= 0 and (wanted is None or names[current] in wanted):
-                yield names[current], series
-            current, series = int(code[start]), {}
-        series.setdefault(int(subflow[start]), {})[variables[variable[start]]] = (
-            time_us[start:stop],
-            value[start:stop],
+    # A long connection goes on in the next part.
+    for name, runs in groupby(_runs(directory, wanted), itemgetter(0)):
+        found: dict[int, dict[str, list[tuple[Ints, Ints]]]] = {}
+        for _, subflow, variable, time_us, value in runs:
+            found.setdefault(subflow, {}).setdefault(variable, []).append((time_us, value))
+        yield (
+            rows[name],
+            {
+                subflow: {variable: _joined(pieces) for variable, pieces in variables.items()}
+                for subflow, variables in found.items()
+            },
         )
-    if wanted is None or names[current] in wanted:
-        yield names[current], series
 
 
-def _one(column: pa.ChunkedArray) -> Any:
-    combined = column.combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+def _joined(pieces: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate([t for t, _ in pieces]), np.concatenate([v for _, v in pieces])
+
+
+def _runs(directory: Path, wanted: set[str] | None) -> Iterator[tuple[str, int, str, Ints, Ints]]:
+    """Cut the parts into rows of one (connection, subflow, variable), which adjoin."""
+    import polars as pl
+
+    for path in sorted((directory / "events").glob("part-*.parquet")):
+        if wanted is not None:
+            names = pl.scan_parquet(path).select(pl.col("connection").unique()).collect()
+            if wanted.isdisjoint(names["connection"].cast(pl.String)):
+                continue
+        part = pl.read_parquet(path).rechunk()
+        keys = part.select(pl.col("connection", "variable").to_physical(), "subflow")
+        change = np.zeros(max(len(part) - 1, 0), bool)
+        for column in keys:
+            change |= np.diff(column.to_numpy()) != 0
+        starts = np.append(0, np.flatnonzero(change) + 1)[: len(part)]
+        heads = part[starts].select(
+            pl.col("connection").cast(pl.String), "subflow", pl.col("variable").cast(pl.String)
+        )
+        time_us, value = part["time_us"].to_numpy(), part["value"].to_numpy()
+        stops = np.append(starts[1:], len(part))
+        for head, start, stop in zip(heads.iter_rows(), starts, stops, strict=True):
+            if wanted is None or head[0] in wanted:
+                yield *head, time_us[start:stop], value[start:stop]
 
 
 class PartWriter:
-    """Writes events of one connection after another into ``{stem}-00.parquet`` and following.
+    """Writes events of one connection after another into ``{stem}-00000.parquet`` and following.
 
-    Rows must come by connection, subflow, variable and time; a new file begins only between two
-    connections.
+    Rows must come by connection, subflow, variable and time.
     """
 
     def __init__(self, directory: Path, stem: str) -> None:
         self._directory = directory
         self._stem = stem
-        self._writer: pq.ParquetWriter | None = None
         self._files = 0
-        self._rows_in_file = 0
         self._names: list[str] = []
         self._pieces: list[tuple[int, int, int, Ints, Ints]] = []
         self._rows = 0
 
     def begin(self, connection: str) -> None:
         """Start the next connection."""
-        if self._rows_in_file + self._rows >= PART_ROWS:
-            self._flush()
-            self._finish_file()
         self._names.append(connection)
 
     def add(self, subflow: int, variable: int, time_us: Ints, value: Ints) -> None:
         """Add events of the connection that was begun last."""
         self._pieces.append((len(self._names) - 1, subflow, variable, time_us, value))
         self._rows += len(time_us)
-        if self._rows >= ROW_GROUP_ROWS:
+        if self._rows >= PART_ROWS:
             self._flush()
 
     def _flush(self) -> None:
@@ -202,43 +197,21 @@ class PartWriter:
             return
         sizes = [len(piece[3]) for piece in self._pieces]
         first = self._pieces[0][0]
-        codes = np.repeat(np.array([p[0] - first for p in self._pieces], np.int32), sizes)
-        variables = np.repeat(np.array([p[2] for p in self._pieces], np.int8), sizes)
-        table = pa.Table.from_arrays(
-            [
-                pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self._names[first:])),
-                pa.array(np.repeat(np.array([p[1] for p in self._pieces], np.int16), sizes)),
-                pa.array(np.concatenate([p[3] for p in self._pieces])),
-                pa.DictionaryArray.from_arrays(pa.array(variables), pa.array(VARIABLE_NAMES)),
-                pa.array(np.concatenate([p[4] for p in self._pieces])),
-            ],
-            schema=EVENTS,
+        code = np.repeat(np.array([p[0] - first for p in self._pieces], np.int32), sizes)
+        variable = np.repeat(np.array([p[2] for p in self._pieces], np.int32), sizes)
+        events = parquet.events(
+            parquet.coded(self._names[first:], code, DataType.int32()),
+            np.repeat(np.array([p[1] for p in self._pieces], np.int16), sizes),
+            np.concatenate([p[3] for p in self._pieces]),
+            parquet.coded(VARIABLE_NAMES, variable, DataType.int8()),
+            np.concatenate([p[4] for p in self._pieces]),
         )
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(
-                self._directory / f"{self._stem}-{self._files:02d}.parquet",
-                EVENTS,
-                compression="zstd",
-                use_dictionary=["connection", "variable"],
-                column_encoding={
-                    "time_us": "DELTA_BINARY_PACKED",
-                    "value": "DELTA_BINARY_PACKED",
-                    "subflow": "PLAIN",
-                },
-            )
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        self._rows_in_file += self._rows
+        path = self._directory / f"{self._stem}-{self._files:05d}.parquet"
+        parquet.write_events(path, events)
+        self._files += 1
         self._names = self._names[-1:]
         self._pieces, self._rows = [], 0
-
-    def _finish_file(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-            self._files += 1
-        self._rows_in_file = 0
 
     def close(self) -> None:
         """Write what is left."""
         self._flush()
-        self._finish_file()

@@ -15,6 +15,7 @@ EXTRAS: dict[str, str] = {
     "mlflow": "registry",
     "onnxscript": "train",
     "pettingzoo": "rl",
+    "pyarrow": "train",
     "ray": "train",
     "ruamel": "repro",
     "safetensors": "train",

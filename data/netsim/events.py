@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from arro3.core import DataType, RecordBatch
 
+from data import parquet
 from data.netsim.agents import NAMES
 from data.netsim.cc import CONTROLS
 from data.netsim.network import Network
 from data.netsim.state import FAR
-from data.schema import CONNECTIONS, EVENTS, QUARANTINE
+from data.schema import CONNECTIONS, QUARANTINE
 
 KERNEL = "netsim"
 
@@ -25,7 +25,7 @@ def tables(
     name: str,
     attributes: Mapping[str, str] | None = None,
     samples: np.ndarray[Any, Any] | None = None,
-) -> tuple[pa.Table, list[dict[str, Any]]]:
+) -> tuple[RecordBatch, list[dict[str, Any]]]:
     """Events and connections of a simulation that was run with ``log=True``.
 
     Parameters
@@ -60,17 +60,12 @@ def tables(
     first = np.concatenate([network.state.conn["sub0"], np.arange(len(links)) + subs])[owner]
     ids = [f"{name}/{flow}" for flow in network.flow_names]
     ids += [f"{name}/link.{link}" for link in network.link_names]
-    events = pa.table(
-        {
-            "connection": pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), ids),
-            "subflow": pa.array(rows["sub"] - first + 1, pa.int16()),
-            "time_us": pa.array(rows["t"] // 1000, pa.int64()),
-            "variable": pa.DictionaryArray.from_arrays(
-                pa.array(rows["variable"], pa.int8()), list(NAMES)
-            ),
-            "value": pa.array(rows["value"], pa.int64()),
-        },
-        schema=EVENTS,
+    events = parquet.events(
+        parquet.coded(ids, owner.astype(np.int32), DataType.int32()),
+        (rows["sub"] - first + 1).astype(np.int16),
+        (rows["t"] // 1000).astype(np.int64),
+        parquet.coded(list(NAMES), rows["variable"].astype(np.int32), DataType.int8()),
+        rows["value"].astype(np.int64),
     )
     controls = list(CONTROLS)
     connections: list[dict[str, Any]] = []
@@ -116,7 +111,7 @@ def tables(
     return events, connections
 
 
-def write(parts: Iterable[tuple[pa.Table, list[dict[str, Any]]]], out: Path) -> dict[str, Any]:
+def write(parts: Iterable[tuple[RecordBatch, list[dict[str, Any]]]], out: Path) -> dict[str, Any]:
     """Write an ingested directory.
 
     Parameters
@@ -135,13 +130,12 @@ def write(parts: Iterable[tuple[pa.Table, list[dict[str, Any]]]], out: Path) -> 
     connections: list[dict[str, Any]] = []
     count = 0
     for number, (events, rows) in enumerate(parts):
-        _write(events, out / "events" / f"part-{number:05d}.parquet")
+        _write(out / "events" / f"part-{number:05d}.parquet", parquet.write_events, events)
         connections += rows
-        count += len(events)
+        count += events.num_rows
     extra = sorted({key for row in connections for key in row} - set(CONNECTIONS.names))
-    schema = pa.schema([*CONNECTIONS, *((key, pa.string()) for key in extra)])
-    _write(pa.Table.from_pylist(connections, schema=schema), out / "connections.parquet")
-    _write(QUARANTINE.empty_table(), out / "quarantine.parquet")
+    _write(out / "connections.parquet", parquet.write_connections, connections, extra)
+    _write(out / "quarantine.parquet", parquet.write, QUARANTINE, [])
     summary = {
         "lines_read": count,
         "event_lines": count,
@@ -158,7 +152,7 @@ def write(parts: Iterable[tuple[pa.Table, list[dict[str, Any]]]], out: Path) -> 
     return summary
 
 
-def _write(table: pa.Table, path: Path) -> None:
+def _write(path: Path, how: Callable[..., None], *what: Any) -> None:
     draft = path.with_suffix(".tmp")
-    pq.write_table(table, draft, compression="zstd")
+    how(draft, *what)
     draft.replace(path)

@@ -248,7 +248,7 @@ def test_events_spilled_to_disk_are_the_same(
     expected = events_of(tmp_path / "out")
     monkeypatch.setattr("data.spool.MEMORY_BYTES", 1000)
     monkeypatch.setattr("data.stream.BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr("data.store.ROW_GROUP_ROWS", 777)
+    monkeypatch.setattr("data.store.PART_ROWS", 777)
     report = read(tmp_path, text)
     assert events_of(tmp_path / "out") == expected
     assert report["event_lines"] == 3000

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import polars as pl
 
 from data.ingest import ingest
 from data.store import iter_connections
@@ -41,7 +41,7 @@ def describe(name: str, folder: Path) -> dict[str, Any]:
         }
         facts = {k: row[k] for k in ("connection", "token", "label", "kernel", "cc", "subflows")}
         connections.append(facts | {"events": events})
-    bad = pq.read_table(out / "quarantine.parquet").to_pylist()
+    bad = pl.read_parquet(out / "quarantine.parquet").to_dicts()
     return {
         "format": list(report["formats"]),
         "counts": {key: report[key] for key in COUNTS},

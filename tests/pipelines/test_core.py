@@ -75,6 +75,7 @@ def run(absent: list[str], *commands: list[str]) -> tuple[list[int], set[str], s
 @pytest.mark.skipif(not LOGS.is_dir(), reason="data/raw isn't in this checkout")
 def test_the_core_does_what_a_deployer_needs(absent, tmp_path):
     assert {"scipy", "sklearn", "torch", "mlflow", "ray", "matplotlib", "pandas"} <= set(absent)
+    assert "pyarrow" in absent
     (tmp_path / "logs").mkdir()
     for log in sorted(LOGS.glob("*-sb-*"))[:1] + sorted(LOGS.glob("*-nsb-*"))[:1]:
         shutil.copy(log, tmp_path / "logs")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.output import progress
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from arro3.core import RecordBatch
 
 Record = dict[str, Any]
 Pair = tuple[dict[str, Any], dict[str, Any]]
@@ -68,7 +68,7 @@ def _rows(path: Path, option: str) -> list[Record]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def simulated(record: Record, seed: int | None = None) -> tuple[pa.Table, list[dict[str, Any]]]:
+def simulated(record: Record, seed: int | None = None) -> tuple[RecordBatch, list[dict[str, Any]]]:
     """Events and row of one run's connection, as `data.netsim.events.tables` has them.
 
     Parameters
@@ -78,8 +78,6 @@ def simulated(record: Record, seed: int | None = None) -> tuple[pa.Table, list[d
     seed : int, optional
         Of the simulator; by default the run's own.
     """
-    import pyarrow.compute as pc
-
     from data.lab.scenario import Scenario
     from data.netsim import from_lab
     from data.netsim.events import tables
@@ -96,7 +94,8 @@ def simulated(record: Record, seed: int | None = None) -> tuple[pa.Table, list[d
     row = rows[0]
     for subflow in row["subflows"]:
         subflow["sport"] = subflow["subflow"]
-    return table.filter(pc.equal(table["connection"], row["connection"])), [row]
+    # Its events come first.
+    return table.slice(0, sum(subflow["events"] for subflow in row["subflows"])), [row]
 
 
 def simulate_all(records: list[Record], out: Path, jobs: int) -> None:
@@ -153,10 +152,10 @@ def simulated_figures(records: list[Record], seeds: int, jobs: int) -> dict[str,
     return {record["id"]: figure for record, figure in zip(records, found, strict=True)}
 
 
-def _series(table: pa.Table) -> Any:
+def _series(table: RecordBatch) -> Any:
     import polars as pl
 
-    frame = pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col("variable").cast(pl.String))
+    frame = pl.DataFrame(table).with_columns(pl.col("variable").cast(pl.String))
     series: dict[int, dict[str, Any]] = {}
     for (number, name), part in frame.group_by("subflow", "variable", maintain_order=True):
         columns = part["time_us"].to_numpy(), part["value"].to_numpy()
