@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
-import zstandard
+from backports import zstd
 from numpy.typing import NDArray
 
 from data.errors import UserError
@@ -20,6 +20,8 @@ BLOCK_BYTES = 1 << 20
 """Small enough that parsed columns stay in the cache's reach, large enough to hide Python."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+MOST_WINDOW_LOG = 28
+"""A frame may look back over so many bytes (logarithm to base 2): 256 MB of memory."""
 MARKS = (
     (codecs.BOM_UTF8, None),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -150,52 +152,32 @@ def _salvage(machine: zlib._Decompress, pending: bytes) -> bytes:
 
 
 def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 28).stream_reader(
-        file, read_across_frames=True
-    )
-    try:
-        # Small reads: what a failing one had decoded is lost.
-        while block := reader.read(BLOCK_BYTES // 8):
-            yield block
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise DamagedStream(str(error)) from None
-    if not _frame_complete(file):
+    machine = _frame_reader()
+    pending, fresh = b"", True
+    while True:
+        if machine.eof:
+            machine, pending, fresh = _frame_reader(), machine.unused_data, True
+        elif not pending and machine.needs_input:
+            pending = file.read(BLOCK_BYTES // 8)
+            if not pending:
+                break
+        else:
+            try:
+                # Small pieces: what a failing one had decoded is lost.
+                text = machine.decompress(pending, BLOCK_BYTES // 8)
+            except (zstd.ZstdError, MemoryError) as error:
+                raise DamagedStream(str(error)) from None
+            pending, fresh = b"", False
+            if text:
+                yield text
+    if not fresh:
         raise DamagedStream("the zstd data ends early")
 
 
-def _frame_complete(file: IO[bytes]) -> bool:
-    """Whether the last frame of a zstd file has its end.
-
-    The library's reader says nothing at a cut, so the frames' blocks are walked: headers only.
-    """
-    read, seek = file.read, file.seek
-    position, size = 0, seek(0, 2)
-    while position < size:
-        seek(position)
-        head = read(18)
-        if len(head) >= 8 and 0x184D2A50 <= int.from_bytes(head[:4], "little") <= 0x184D2A5F:
-            position += 8 + int.from_bytes(head[4:8], "little")
-            continue
-        if head[:4] != ZSTD_MAGIC:
-            return False
-        try:
-            position += zstandard.frame_header_size(head)
-            checksum = 4 if zstandard.get_frame_parameters(head).has_checksum else 0
-        except zstandard.ZstdError:
-            return False
-        while True:
-            seek(position)
-            block = int.from_bytes(read(3), "little")
-            if position + 3 > size:
-                return False
-            # An RLE block (type 1) stores one byte whatever its size says.
-            position += 3 + (1 if (block >> 1) & 3 == 1 else block >> 3)
-            if position > size:
-                return False
-            if block & 1:
-                break
-        position += checksum
-    return bool(position == size)
+def _frame_reader() -> zstd.ZstdDecompressor:
+    return zstd.ZstdDecompressor(
+        options={zstd.DecompressionParameter.window_log_max: MOST_WINDOW_LOG}
+    )
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:

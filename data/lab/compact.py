@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import zstandard
+from backports import zstd
 
 from data.errors import UserError
 from data.store import Series
@@ -283,7 +283,7 @@ def encode(events: Events, meta: dict[str, Any]) -> bytes:
 
 def write(path: Path, events: Events, meta: dict[str, Any]) -> int:
     """Write a `.klog.zst` under a temporary name, then rename; returns its size in bytes."""
-    packed = zstandard.ZstdCompressor(level=LEVEL).compress(encode(events, meta))
+    packed = zstd.compress(encode(events, meta), LEVEL)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(packed)
     os.replace(temporary, path)
@@ -306,8 +306,8 @@ def expand(path: Path) -> tuple[Events, dict[str, Any]]:
         Not a compact probe log.
     """
     try:
-        text = zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read().decode()
-    except (zstandard.ZstdError, UnicodeDecodeError) as error:
+        text = zstd.decompress(path.read_bytes()).decode()
+    except (zstd.ZstdError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a compact probe log: {error}") from None
     lines = text.splitlines()
     if len(lines) < 3 or lines[0] != MAGIC:

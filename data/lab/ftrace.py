@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zstandard
+from backports import zstd
 
 from data.errors import UserError
 from data.lab import compact, topology
@@ -145,7 +145,7 @@ def write(path: Path, lines: bytes, meta: dict[str, Any]) -> int:
     `meta` stands in a first line that begins with ``#``; `cczoo ingest` passes over it.
     """
     header = f"# cczoo-ftrace {json.dumps(meta, separators=(',', ':'))}\n".encode()
-    packed = zstandard.ZstdCompressor(level=LEVEL).compress(header + lines)
+    packed = zstd.compress(header + lines, LEVEL)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(packed)
     os.replace(temporary, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import random
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import zstandard
+from backports import zstd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from data import stream
 from data.errors import UserError
 from data.formats import FORMATS
 from data.formats.base import MAX_LINE_BYTES
@@ -145,7 +147,7 @@ def test_doubled_log_gives_the_events_of_the_single_one(tmp_path: Path) -> None:
     assert each_twice["backwards_lines"] == 0
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
 def test_compressed_log_cut_short(pack: Any, tmp_path: Path) -> None:
     lines = probe_log(40_000)
     packed = pack(b"\n".join(lines))
@@ -165,9 +167,35 @@ def test_gzip_of_several_members_and_zstd_of_several_frames(tmp_path: Path) -> N
     first, second = SAMPLES["probe-csv"][:900], SAMPLES["probe-csv"][900:]
     read(tmp_path, SAMPLES["probe-csv"], "x")
     expected = events_of(tmp_path / "out")
-    for pack in (gzip.compress, zstandard.compress):
+    for pack in (gzip.compress, zstd.compress):
         read(tmp_path, pack(first) + pack(second), "x")
         assert events_of(tmp_path / "out") == expected
+
+
+def test_zstd_may_end_only_where_a_frame_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = {zstd.CompressionParameter.checksum_flag: True}
+    frames = [
+        zstd.compress(bytes(range(200)), options=checked),
+        b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes",
+        zstd.compress(b"7" * 4000),
+    ]
+    texts = [bytes(range(200)), b"", b"7" * 4000]
+    whole = {sum(map(len, frames[:i])): b"".join(texts[:i]) for i in range(4)}
+    monkeypatch.setattr("data.stream.BLOCK_BYTES", 64)
+    for size in range(sum(map(len, frames)) + 1):
+        got = []
+        packed = b"".join(frames)[:size]
+        try:
+            got += stream._unzstd(io.BytesIO(packed))
+            assert b"".join(got) == whole[size]
+        except stream.DamagedStream:
+            assert size not in whole
+    with pytest.raises(stream.DamagedStream):
+        list(stream._unzstd(io.BytesIO(packed + b"more")))
+    wide = {zstd.CompressionParameter.window_log: stream.MOST_WINDOW_LOG + 1}
+    machine = zstd.ZstdCompressor(options=wide)
+    with pytest.raises(stream.DamagedStream):
+        list(stream._unzstd(io.BytesIO(machine.compress(b"7" * 4000) + machine.flush())))
 
 
 def test_very_long_line_costs_one_quarantined_line(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -89,7 +89,7 @@ def mutate(text: bytes, rng: random.Random) -> bytes:
     for _ in range(rng.randrange(1, 8)):
         if result:
             rng.choice(MUTATIONS)(result, rng)
-    pack = rng.choice([None, None, None, gzip.compress, zstandard.compress])
+    pack = rng.choice([None, None, None, gzip.compress, zstd.compress])
     if pack is None:
         return bytes(result)
     packed = bytearray(pack(bytes(result)))

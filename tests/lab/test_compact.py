@@ -2,7 +2,7 @@ import csv
 
 import numpy as np
 import pytest
-import zstandard
+from backports import zstd
 
 from data.errors import UserError
 from data.lab import compact
@@ -124,6 +124,6 @@ def test_what_is_not_a_compact_log_is_refused(tmp_path):
     path.write_bytes(b"plain")
     with pytest.raises(UserError, match="not a compact"):
         compact.expand(path)
-    path.write_bytes(zstandard.compress(b"a\nb\nc\n"))
+    path.write_bytes(zstd.compress(b"a\nb\nc\n"))
     with pytest.raises(UserError, match="first line"):
         compact.expand(path)
