@@ -2,9 +2,9 @@
 
 A form answers an integer observation with one or more integer scores and a class. ``evaluate`` is
 that meaning: every target is compared with it, and it is written for being read rather than for
-speed. With one score the class is 1 (``labels[1]``) where the score is above ``cut`` and 0
-otherwise; with several it is the index in ``labels`` of the first largest score. The kinds of
-forms are the modules of :mod:`export.forms`.
+speed. With one score for two labels the class is 1 (``labels[1]``) where the score is above ``cut``
+and 0 otherwise; else there is one score per label, and the class is the index in ``labels`` of the
+first largest score. The kinds of forms are the modules of :mod:`export.forms`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,14 @@ def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
     if x.size and (x.min() < INT32_MIN or x.max() > INT32_MAX):
         raise ValueError("observations must fit 32 bits: clip them to the features' ranges")
     return x.astype(np.int64)
+
+
+def verdicts(scores: Ints, labels: tuple[str, ...], cut: int) -> Verdicts:
+    """Verdicts of int64 [n, outputs] scores: one for two labels, or one per label."""
+    if scores.shape[1] > 1:
+        return largest(scores)
+    only = scores[:, 0]
+    return above_cut(only, cut) if len(labels) == 2 else Verdicts(np.zeros_like(only), only)
 
 
 def above_cut(scores: Ints, cut: int) -> Verdicts:

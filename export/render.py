@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.ir import Form
 from export.siblings import LANES, side_by_side
 from features.spec import Feature
@@ -30,7 +31,7 @@ def render(template: str, **values: Any) -> str:
         autoescape=False,
     )
     environment.filters |= {"c_comment": c_comment, "c_int": c_int, "c_name": c_name}
-    environment.filters |= {"c_string": c_string}
+    environment.filters |= {"c_string": c_string, "label_names": label_names, "of": _item}
     environment.globals |= {"lines": lines, "ranges": ranges}
     environment.globals |= {"side_by_side": side_by_side, "lanes": LANES}
     return environment.get_template(template).render(**values)
@@ -66,7 +67,9 @@ def lines(form: Form, nodes: Nodes) -> Iterator[dict[str, Any]]:
         }
         if nodes.feature[left] < 0 and nodes.feature[right] < 0:
             # As one expression it compiles to a conditional move, which is never mispredicted.
-            yield line | {"pair": (nodes.value[left], nodes.value[right])}
+            pair = nodes.value[left], nodes.value[right]
+            line["meaning"] += _pair(form, pair)
+            yield line | {"pair": pair}
         else:
             yield line
             waiting += [("end", i), ("node", right), ("turn", i), ("node", left)]
@@ -79,10 +82,17 @@ def _quantity(integer: int, feature: Feature) -> str:
 
 
 def _leaf(form: Form, value: int) -> str:
+    if isinstance(form, Trees) and form.rows and len(form.trees) == 1:
+        return form.labels[form.classes[value]]
     if not isinstance(form, Tree):
         return ""
     label = form.labels[1] if value > form.cut else form.labels[0]
     return f"{label}, P({form.labels[1]}) = {value / Q16:.3f}"
+
+
+def _pair(form: Form, values: tuple[int, int]) -> str:
+    found = [_leaf(form, value) for value in values] if isinstance(form, Trees) else [""]
+    return f": {found[0]}, {found[1]}" if found[0] else ""
 
 
 def ranges(form: Form) -> list[dict[str, Any]]:
@@ -92,6 +102,16 @@ def ranges(form: Form) -> list[dict[str, Any]]:
         {"spec": f, "low": int(a), "high": int(b)}
         for f, a, b in zip(form.features, low, high, strict=True)
     ]
+
+
+def label_names(labels: Sequence[str]) -> list[str]:
+    """A constant's name per label; labels that would share one get their index behind it."""
+    plain = [c_name(label) for label in labels]
+    return [name if plain.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(plain)]
+
+
+def _item(index: int, items: Sequence[Any]) -> Any:
+    return items[index]
 
 
 def c_comment(text: str) -> str:

@@ -22,31 +22,39 @@ class Walk:
         ``(value, child, feature)`` per node: ``x[feature] <= value`` goes to node ``child``, all
         else to the one after it. A leaf has itself as child and its score as value.
     roots : list of int
-        Row of each root, padded with leaves of score 0 to whole groups of ``lanes``.
+        Row of each root, padded with leaves to whole groups of ``lanes``.
+    order : list of int
+        Tree of each root, 0 where it is padding.
     levels : list of int
         Per group the depth of its deepest tree.
     """
 
     rows: list[tuple[int, int, int]]
     roots: list[int]
+    order: list[int]
     levels: list[int]
 
 
-def side_by_side(trees: Sequence[Nodes], lanes: int = LANES) -> Walk:
-    """Lay out a forest; trees of like depth share a group, so that none waits for another."""
+def side_by_side(trees: Sequence[Nodes], lanes: int = LANES, padding: int = 0) -> Walk:
+    """Lay out a forest; trees of like depth share a group, so that none waits for another.
+
+    ``padding`` is the value of a leaf that stands where there is no tree.
+    """
     rows: list[tuple[int, int, int]] = []
     roots: list[int] = []
     depths: list[int] = []
-    for nodes in sorted(trees, key=lambda nodes: max(nodes.depths)):
+    order = sorted(range(len(trees)), key=lambda i: max(trees[i].depths))
+    for nodes in (trees[i] for i in order):
         roots.append(len(rows))
         depths.append(max(nodes.depths))
         rows += _breadth_first(nodes, len(rows))
     while len(roots) % lanes:
         roots.append(len(rows))
+        order.append(0)
         depths.append(0)
-        rows.append((0, len(rows), 0))
+        rows.append((padding, len(rows), 0))
     levels = [max(depths[i : i + lanes]) for i in range(0, len(depths), lanes)]
-    return Walk(rows, roots, levels)
+    return Walk(rows, roots, order, levels)
 
 
 def _breadth_first(nodes: Nodes, start: int) -> list[tuple[int, int, int]]:

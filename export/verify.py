@@ -182,7 +182,8 @@ def _stored_answers(bundle: Bundle) -> list[str]:
     if bundle.form is None and unlike_float:
         problems.append(f"stored vectors: {unlike_float} classes aren't those of the probability")
     if bundle.form is not None:
-        if bundle.form.outputs == 1 and bundle.probability.ndim != 1:
+        one = bundle.form.outputs == 1 and len(bundle.form.labels) == 2
+        if one and bundle.probability.ndim != 1:
             return [*problems, "stored vectors: one probability each was expected"]
         int8 = bool(bundle.manifest["options"].get("int8"))
         if "onnx" in bundle.manifest["targets"] and unlike_float > differing_at_most(

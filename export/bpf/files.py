@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import Literal
+import importlib
+from typing import Any, Literal, cast
 
 from data.errors import UserError
-from export.bpf.nodes import VERSION, capacity, nodes_file
+from export.bpf.nodes import MAGIC, SEVERAL_MAGIC, VERSION, capacity, nodes_file
 from export.forms.forest import Forest
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.ir import Form
 from export.render import render
 from export.source import Source
 
 Way = Literal["if-else", "map"]
+WAYS: tuple[Way, ...] = ("if-else", "map")
 
-OPS = "cczoo_sbd"
-"""Name of the congestion control, 15 characters at most."""
+CONTROLS: dict[tuple[str, ...], str] = {
+    ("NSB", "SB"): "export.companions.coupling",
+}
+"""A model's labels -> module with the congestion control that obeys such a model."""
 STRAIGHT: dict[str, str] = {
     "tree": "c_if_else.j2",
+    "trees": "c_trees_if_else.j2",
     "linear": "c_linear.j2",
     "rbf": "bpf_rbf.j2",
 }
 """Form's kind -> template of its scoring as code."""
-WALKED = frozenset({"tree", "forest"})
+HEADERS = {"trees": "c_trees.h.j2"}
+"""Form's kind -> the template of its header where it isn't the usual one."""
+WALKED = frozenset({"tree", "forest", "trees"})
 """Kinds of forms that a map can hold."""
 MAX_IF_ELSE_NODES = 8192
 """Jumps of BPF are 16 bits wide, and the verifier follows a million instructions at most."""
-BOTTLENECK = ("NSB", "SB")
-"""Labels of the models that the congestion control can obey."""
+MAX_IF_ELSE_SCORES = 1 << 16
+"""Distinct rows of leaves times their scores: the verifier goes on from each of them alone."""
+MAX_STACK_SCORES = 32
+"""Scores that may be added up on a BPF program's 512 bytes of stack."""
 
 
 def ways(form: Form, asked: str, name: str) -> list[Way]:
@@ -47,6 +56,14 @@ def ways(form: Form, asked: str, name: str) -> list[Way]:
     UserError
         When it can't be written as asked.
     """
+    refused = refusals(form)
+    if asked in refused or len(refused) == len(WAYS):
+        raise UserError(f"{name}: {refused.get(cast(Way, asked)) or '; '.join(refused.values())}")
+    return [way for way in WAYS if asked in (way, "both") and way not in refused]
+
+
+def refusals(form: Form) -> dict[Way, str]:
+    """How a form can't be written, and why."""
     refused: dict[Way, str] = {}
     if form.kind not in STRAIGHT:
         refused["if-else"] = f"the verifier doesn't take a {form.kind} as if/else: use bpf=map"
@@ -55,12 +72,27 @@ def ways(form: Form, asked: str, name: str) -> list[Way]:
             f"{len(form.nodes)} nodes, the verifier takes {MAX_IF_ELSE_NODES} as if/else: "
             "use bpf=map"
         )
+    if isinstance(form, Trees):
+        refused |= _refused(form)
     if form.kind not in WALKED:
         refused["map"] = f"a {form.kind} has no nodes to put into a map: use bpf=if-else"
-    if asked in refused:
-        raise UserError(f"{name}: {refused[asked]}")
-    known: tuple[Way, ...] = ("if-else", "map")
-    return [way for way in known if asked in (way, "both") and way not in refused]
+    return refused
+
+
+def _refused(form: Trees) -> dict[Way, str]:
+    refused: dict[Way, str] = {}
+    nodes, scores = sum(map(len, form.trees)), len(form.rows) * form.outputs
+    if len(form.trees) > 1 or nodes > MAX_IF_ELSE_NODES or scores > MAX_IF_ELSE_SCORES:
+        refused["if-else"] = (
+            f"{len(form.trees)} trees, {nodes} nodes and {scores} scores in leaves: the verifier "
+            f"takes one tree, {MAX_IF_ELSE_NODES} and {MAX_IF_ELSE_SCORES} as if/else: use bpf=map"
+        )
+    if form.outputs > MAX_STACK_SCORES:
+        refused["map"] = (
+            f"{form.outputs} scores don't fit a BPF program's stack, {MAX_STACK_SCORES} do: "
+            "use bpf=if-else"
+        )
+    return refused
 
 
 def header_name(identifier: str, way: Way) -> str:
@@ -81,28 +113,38 @@ def sources(source: Source, asked: str) -> dict[str, str | bytes]:
         raise ValueError("the BPF target needs a form")
     name = source.identifier
     chosen = ways(form, asked, source.name)
-    common = {
+    common: dict[str, Any] = {
         "source": source,
         "form": form,
         "headers": [header_name(name, way) for way in chosen],
-        "ops": OPS,
     }
     made: dict[str, str | bytes] = {}
     if "if-else" in chosen:
-        text = render("c.h.j2", **common, scoring=STRAIGHT[form.kind])
+        header = HEADERS.get(form.kind, "c.h.j2")
+        text = render(header, **common, scoring=STRAIGHT[form.kind])
         made[header_name(name, "if-else")] = text
     if "map" in chosen:
-        assert isinstance(form, Tree | Forest)
-        made[header_name(name, "map")] = render("bpf_map.h.j2", **common, scoring="bpf_walk.j2")
-        made[f"{name}_table.h"] = render("bpf_table.h.j2", **common, capacity=capacity(form))
-        schema = [", ".join(hex(b) for b in row) for row in _rows_of(source.schema_hash)]
-        made[f"{name}_load.c"] = render("bpf_load.c.j2", **common, schema=schema, version=VERSION)
+        assert isinstance(form, Tree | Forest | Trees)
+        several = isinstance(form, Trees)
+        walk = (
+            ("bpf_several_map.h.j2", "bpf_several.j2")
+            if several
+            else ("bpf_map.h.j2", "bpf_walk.j2")
+        )
+        made[header_name(name, "map")] = render(walk[0], **common, scoring=walk[1])
+        common["capacity"] = capacity(form)
+        made[f"{name}_table.h"] = render("bpf_table.h.j2", **common)
+        made[f"{name}_load.c"] = render(
+            "bpf_load.c.j2",
+            **common,
+            schema=[", ".join(hex(b) for b in row) for row in _rows_of(source.schema_hash)],
+            version=VERSION,
+            magic=(SEVERAL_MAGIC if several else MAGIC).decode(),
+        )
         made[f"{name}.nodes.bin"] = nodes_file(form, source.schema_hash)
     made[f"{name}_test.bpf.c"] = render("bpf_test.bpf.c.j2", **common)
-    if form.labels == BOTTLENECK:
-        made[f"{name}_cc.h"] = render("bpf_cc.h.j2", **common)
-        made[f"{name}_cc.bpf.c"] = render("bpf_cc.bpf.c.j2", **common)
-        made["lia.h"] = files("data.lab").joinpath("native/lia.h").read_text(encoding="utf-8")
+    if form.labels in CONTROLS and not isinstance(form, Trees):
+        made |= importlib.import_module(CONTROLS[form.labels]).sources(source, common)
     return made
 
 

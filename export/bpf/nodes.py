@@ -6,6 +6,10 @@ and ``nodes`` nodes of 8 bytes in preorder, one tree after another. A node is ``
 node follows, else the one ``turn / 1024`` nodes on. ``turn`` is 0 in a leaf, whose score is
 ``value``. The map holds ``cut, trees, nodes``, then roots and nodes, each padded with zeros to the
 capacity that the program was compiled for.
+
+Of trees with several scores (:mod:`export.forms.trees`) the header is :data:`SEVERAL`, without a
+cut; before the roots come ``rows`` rows of ``labels`` int32, what a leaf whose value is the row's
+index adds to each label's score, or without rows per tree the label that it adds to (uint32).
 """
 
 from __future__ import annotations
@@ -19,43 +23,54 @@ from data.errors import UserError
 from export.forms.forest import Forest
 from export.forms.nodes import MAX_DEPTH, Nodes
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.ir import MAX_FEATURES
 
 MAGIC = b"cczooNOD"
 VERSION = 1
 HEADER = struct.Struct("<8sIIII32sq")
 """Magic, version, features, trees, nodes, schema hash (SHA-256), cut."""
+SEVERAL_MAGIC = b"cczooTRS"
+SEVERAL = struct.Struct("<8sIIIIII32s")
+"""Magic, version, features, trees, nodes, labels, rows (0: none), schema hash."""
 ROW = np.dtype([("value", "<i4"), ("turn", "<u4")])
 FURTHEST = (1 << 32) // MAX_FEATURES
 """Nodes that a turn can pass over."""
 INT64_MIN = -(2**63)
-LEAST_NODES, LEAST_TREES = 1024, 256
+LEAST_NODES, LEAST_TREES, LEAST_ROWS = 1024, 256, 64
 """Capacity of a small model's map, so that a somewhat larger one can replace it."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a program's map has room for, powers of two, and the deepest walk."""
+    """What a program's map has room for, powers of two, and the deepest walk.
+
+    ``rows`` is 0 where leaves have none.
+    """
 
     trees: int
     nodes: int
     depth: int = MAX_DEPTH
+    rows: int = 0
 
 
-def capacity(form: Tree | Forest) -> Capacity:
-    """Room for a model, its nodes and a forest's trees rounded up to powers of two."""
+def capacity(form: Tree | Forest | Trees) -> Capacity:
+    """Room for a model, its nodes, rows and a forest's trees rounded up to powers of two."""
     nodes = max(LEAST_NODES, _power_of_two(sum(map(len, form.trees))))
-    if isinstance(form, Tree):
-        return Capacity(1, nodes)
-    return Capacity(max(LEAST_TREES, _power_of_two(len(form.trees))), nodes)
+    rows = 0
+    if isinstance(form, Trees) and form.rows:
+        rows = max(LEAST_ROWS, _power_of_two(len(form.rows)))
+    if len(form.trees) == 1 and not isinstance(form, Forest):
+        return Capacity(1, nodes, rows=rows)
+    return Capacity(max(LEAST_TREES, _power_of_two(len(form.trees))), nodes, rows=rows)
 
 
-def nodes_file(form: Tree | Forest, schema_hash: str) -> bytes:
+def nodes_file(form: Tree | Forest | Trees, schema_hash: str) -> bytes:
     """The table as a file.
 
     Parameters
     ----------
-    form : Tree or Forest
+    form : Tree, Forest or Trees
     schema_hash : str
         Of its features, 64 hexadecimal digits.
 
@@ -71,15 +86,13 @@ def nodes_file(form: Tree | Forest, schema_hash: str) -> bytes:
     rows = [_rows(nodes) for nodes in form.trees]
     lengths = [len(r) for r in rows]
     roots = np.cumsum([0, *lengths[:-1]]).astype("<u4")
-    head = HEADER.pack(
-        MAGIC,
-        VERSION,
-        len(form.features),
-        len(rows),
-        sum(lengths),
-        bytes.fromhex(schema_hash),
-        form.cut,
-    )
+    counts = VERSION, len(form.features), len(rows), sum(lengths)
+    schema = bytes.fromhex(schema_hash)
+    if isinstance(form, Trees):
+        head = SEVERAL.pack(SEVERAL_MAGIC, *counts, form.outputs, len(form.rows), schema)
+        head += form.table.astype("<i4").tobytes() + np.array(form.into, dtype="<u4").tobytes()
+    else:
+        head = HEADER.pack(MAGIC, *counts, schema, form.cut)
     return head + roots.tobytes() + np.concatenate(rows).tobytes()
 
 
@@ -101,12 +114,14 @@ def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
-def mirrored(form: Tree | Forest) -> Tree | Forest:
+def mirrored(form: Tree | Forest | Trees) -> Tree | Forest | Trees:
     """A model of the same shape whose every leaf and cut differ, to replace this one in a test.
 
     A leaf ``v`` becomes ``~v``, which fits wherever ``v`` did, and so the sum over ``n`` trees
-    becomes ``-sum - n``.
+    becomes ``-sum - n``. Where leaves have rows these are turned so.
     """
+    if isinstance(form, Trees) and form.rows:
+        return replace(form, rows=tuple(tuple(~v for v in row) for row in form.rows))
     trees = tuple(
         Nodes(
             nodes.feature,
@@ -118,6 +133,8 @@ def mirrored(form: Tree | Forest) -> Tree | Forest:
         )
         for nodes in form.trees
     )
+    if isinstance(form, Trees):
+        return replace(form, trees=trees)
     cut = max(INT64_MIN, -form.cut - len(trees))
     if isinstance(form, Tree):
         return replace(form, nodes=trees[0], cut=cut)

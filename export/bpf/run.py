@@ -45,6 +45,7 @@ def run(
     timed: Ints,
     timeout_s: float,
     table: Sequence[str | Path] = (),
+    outputs: int = 1,
 ) -> Answers:
     """Answer observations in the kernel and time the program.
 
@@ -59,6 +60,8 @@ def run(
     timeout_s : float
     table : sequence
         The loader, the name of the outer map, the table's file and perhaps another's.
+    outputs : int
+        Scores per answer.
 
     Raises
     ------
@@ -73,11 +76,14 @@ def run(
         raise CannotRun(f"the kernel didn't run it: {_reason(said)}")
     tables = max(1, len(table) - 2)
     numbers = np.frombuffer(done.stdout, dtype=np.int64)
-    if len(numbers) != 2 * len(x) * tables:
-        raise CannotRun(f"the program gave {len(numbers) // 2} of {len(x) * tables} answers")
+    each = outputs + 1
+    if len(numbers) != each * len(x) * tables:
+        raise CannotRun(f"the program gave {len(numbers) // each} of {len(x) * tables} answers")
     figures, maps = _report(said)
-    parts = numbers.reshape(tables, len(x), 2)
-    return Answers([Verdicts(part[:, 1], part[:, 0]) for part in parts], figures, maps)
+    parts = numbers.reshape(tables, len(x), each)
+    scores = [part[:, 0] if outputs == 1 else part[:, :-1] for part in parts]
+    verdicts = [Verdicts(part[:, -1], one) for part, one in zip(parts, scores, strict=True)]
+    return Answers(verdicts, figures, maps)
 
 
 def register(runner: Path, program: Path, name: str, timeout_s: float) -> dict[str, int]:

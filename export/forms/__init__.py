@@ -27,6 +27,7 @@ from features.spec import Feature
 FORMS: dict[str, str] = {
     "tree": "export.forms.tree",
     "forest": "export.forms.forest",
+    "trees": "export.forms.trees",
     "linear": "export.forms.linear",
     "lut": "export.forms.table",
     "grid": "export.forms.grid",

@@ -16,6 +16,8 @@ __all__ = ["LOWERINGS", "NotLowerable", "lower"]
 LOWERINGS: dict[str, str] = {
     "DecisionTreeClassifier": "export.lower.tree",
     "ExtraTreeClassifier": "export.lower.tree",
+    "DecisionTreeRegressor": "export.lower.tree",
+    "ExtraTreeRegressor": "export.lower.tree",
     "RandomForestClassifier": "export.lower.forest",
     "ExtraTreesClassifier": "export.lower.forest",
     "GradientBoostingClassifier": "export.lower.boosted",
@@ -30,34 +32,47 @@ LOWERINGS: dict[str, str] = {
     "SVC": "export.lower.svm",
 }
 """Estimator's class name -> module with ``lower(Prepared) -> Form``."""
+SEVERAL = frozenset(
+    {
+        "DecisionTreeClassifier",
+        "ExtraTreeClassifier",
+        "DecisionTreeRegressor",
+        "ExtraTreeRegressor",
+    }
+)
+"""Estimators that have a form with other than two classes, or with real scores."""
 
 
 def lower(
     estimator: Any,
     features: Sequence[Feature],
-    labels: tuple[str, str] = ("NSB", "SB"),
+    labels: tuple[str, ...] = ("NSB", "SB"),
     threshold: float = 0.5,
 ) -> Form:
-    """Lower a fitted binary classifier to integers.
+    """Lower a fitted classifier or regressor to integers.
 
     Scalers and column selectors before the estimator and calibrators around it are folded in.
 
     Parameters
     ----------
-    estimator : fitted scikit-learn classifier
-        Trained on the columns ``features``, in that order; its larger class is ``labels[1]``.
+    estimator : fitted scikit-learn classifier or regressor
+        Trained on the columns ``features``, in that order. With two labels its larger class is
+        ``labels[1]``; with more, its classes are labels or indices of labels. A regressor has
+        one output per label.
     features : sequence of Feature
         What the columns are; their scales and ranges define the integers.
     labels : tuple of str
-        Names of the two classes.
+        Names of the classes, or of a regressor's outputs.
     threshold : float
-        ``labels[1]`` is chosen where its probability is above this.
+        Of two classes ``labels[1]`` is chosen where its probability is above this; of more the
+        first most probable.
 
     Returns
     -------
     Form
-        A tree answers on every integer exactly as the estimator does on ``integer / scale``;
-        forests and linear models up to the rounding of their values and weights.
+        A tree decides on every integer exactly as the estimator does on ``integer / scale``;
+        forests and linear models up to the rounding of their values and weights, and so do real
+        scores.
 
     Raises
     ------
@@ -69,5 +84,8 @@ def lower(
     name = type(prepared.estimator).__name__
     if name not in LOWERINGS:
         raise NotLowerable(f"{name} has no integer form (known: {', '.join(sorted(LOWERINGS))})")
+    if not prepared.binary and name not in SEVERAL:
+        what = "regression" if prepared.regressor else f"{len(labels)} classes"
+        raise NotLowerable(f"{name} for {what} has no integer form")
     form: Form = importlib.import_module(LOWERINGS[name]).lower(prepared)
     return form

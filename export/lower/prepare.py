@@ -31,24 +31,35 @@ class Prepared:
     features : tuple of Feature
         Of the whole model.
     labels : tuple of str
-        Names of the two classes.
+        Names of the classes, or of a regressor's outputs.
+    places_of : tuple of int
+        Label of each of the estimator's classes or outputs.
     columns : tuple of int
         Input ``j`` of the estimator is computed from feature ``columns[j]``.
     steps : tuple of (center, spread)
         Float64 arrays [inputs]: each step maps ``z`` to ``(z - center) / spread``.
     threshold : float
-        On the calibrated probability.
+        On the calibrated probability of two classes.
     calibrator : callable, optional
         Bare estimator's output -> calibrated probability, elementwise and non-decreasing.
+    regressor : bool
+        Its outputs are real numbers, one per label.
     """
 
     estimator: Any
     features: tuple[Feature, ...]
-    labels: tuple[str, str]
+    labels: tuple[str, ...]
+    places_of: tuple[int, ...]
     columns: tuple[int, ...]
     steps: tuple[tuple[Floats, Floats], ...]
     threshold: float
     calibrator: Callable[[Floats], Floats] | None = None
+    regressor: bool = False
+
+    @property
+    def binary(self) -> bool:
+        """Whether one score and a cut say it all."""
+        return len(self.labels) == 2 and not self.regressor
 
     def seen(self, j: int, integer: int) -> float:
         """What the estimator's input ``j`` is when the feature's integer is ``integer``."""
@@ -109,7 +120,7 @@ class Prepared:
 
 
 def prepare(
-    estimator: Any, features: tuple[Feature, ...], labels: tuple[str, str], threshold: float
+    estimator: Any, features: tuple[Feature, ...], labels: tuple[str, ...], threshold: float
 ) -> Prepared:
     """Take pipelines and calibration off.
 
@@ -117,13 +128,10 @@ def prepare(
     ------
     NotLowerable
         For steps that aren't per-feature scalings or selections, ensembles of calibrated
-        models, and models that aren't binary.
+        models, and models whose classes aren't the labels.
     """
-    classes = list(estimator.classes_)
-    if len(classes) != 2:
-        raise NotLowerable(f"two classes are needed, the model has {len(classes)}")
-    if isinstance(classes[0], str) and tuple(classes) != labels:
-        raise NotLowerable(f"the model's classes {classes} aren't {list(labels)}, in this order")
+    classes = getattr(estimator, "classes_", None)
+    places_of = tuple(range(len(labels))) if classes is None else _places_of(classes, labels)
     columns = np.arange(len(features))
     steps: list[tuple[Floats, Floats]] = []
     calibrator: Callable[[Floats], Floats] | None = None
@@ -147,9 +155,41 @@ def prepare(
         raise NotLowerable(
             f"the model takes {estimator.n_features_in_} columns, not {len(columns)}"
         )
+    if calibrator is not None and len(labels) != 2:
+        raise NotLowerable("calibrated probabilities of other than two classes have no form")
     return Prepared(
-        estimator, features, labels, tuple(map(int, columns)), tuple(steps), threshold, calibrator
+        estimator,
+        features,
+        labels,
+        places_of,
+        tuple(map(int, columns)),
+        tuple(steps),
+        threshold,
+        calibrator,
+        classes is None,
     )
+
+
+def _places_of(classes: Any, labels: tuple[str, ...]) -> tuple[int, ...]:
+    """Label of each class.
+
+    Two labels are those of the smaller and the larger class. With more, classes are matched by
+    name, and integers are indices of labels: training may not have seen every one of them.
+    """
+    found = list(classes)
+    if found and isinstance(found[0], np.ndarray):
+        raise NotLowerable("a classifier with several targets: train one for each")
+    if len(labels) == 2 and len(found) != 2:
+        raise NotLowerable(f"two classes are needed, the model has {len(found)}")
+    if isinstance(found[0], str):
+        if (len(labels) == 2 and tuple(found) != labels) or not set(found) <= set(labels):
+            raise NotLowerable(f"the model's classes {found} aren't {list(labels)}, in this order")
+        return tuple(labels.index(name) for name in found)
+    if len(labels) == 2:
+        return (0, 1)
+    if not all(float(number).is_integer() and 0 <= number < len(labels) for number in found):
+        raise NotLowerable(f"the model's classes {found} aren't indices of {len(labels)} labels")
+    return tuple(int(number) for number in found)
 
 
 def _through(

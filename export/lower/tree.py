@@ -9,12 +9,20 @@ from numpy.typing import NDArray
 
 from export.forms.nodes import MAX_DEPTH, Nodes
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.lower.prepare import NotLowerable, Prepared, in_q16
 from export.passes.tidy import tidy_nodes
 
 
-def lower(prepared: Prepared) -> Tree:
-    """Lower a ``DecisionTreeClassifier``; calibration moves into the leaves."""
+def lower(prepared: Prepared) -> Tree | Trees:
+    """Lower a ``DecisionTreeClassifier`` or ``DecisionTreeRegressor``.
+
+    Calibration of two classes moves into the leaves.
+    """
+    if not prepared.binary:
+        from export.lower.trees import several_scores
+
+        return several_scores(prepared, [prepared.estimator.tree_])
     tree = prepared.estimator.tree_
     probability = prepared.calibrated(leaf_probability(tree))
     q16, cut = in_q16(probability, prepared.threshold)

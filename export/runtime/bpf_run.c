@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Runs a model inside the kernel over observations: int32 rows on stdin, those to answer and then
- * those to time; for each of the first its score and class (int64) on stdout. With a loader it
+ * those to time; for each of the first its scores and class (int64) on stdout. With a loader it
  * fills the model's map first; with another table too, it answers everything from that one as well
  * and then replaces the two by one another while the program runs, to see that every answer is
  * wholly the one's or wholly the other's. All that it loads is gone with it, however it ends.
@@ -19,14 +19,10 @@
 #define ROUND_RUNS 4096 /* short, for some rounds to pass undisturbed on a busy machine */
 #define ENOUGH_NS 400000000ULL
 
-struct answer {
-	int64_t score, class;
-};
-
 static struct bpf_object *object;
 static void *observations;
-static const struct answer *answers;
-static size_t columns, row_bytes;
+static const char *answers;
+static size_t columns, row_bytes, answer_bytes;
 
 static uint64_t now_ns(void)
 {
@@ -88,6 +84,7 @@ static void load(const char *path, size_t rows)
 	columns = bpf_map__value_size(map("observations")) / sizeof(int32_t);
 	row_bytes = (columns * sizeof(int32_t) + 7) / 8 * 8;
 	observations = mapped("observations", rows);
+	answer_bytes = bpf_map__value_size(map("answers"));
 	answers = mapped("answers", rows);
 }
 
@@ -122,21 +119,21 @@ static void answer_all(uint32_t rows)
 		die("running the program", error);
 }
 
-static struct answer *copy_of_answers(size_t rows)
+static char *copy_of_answers(size_t rows)
 {
-	struct answer *copy = malloc(rows * sizeof(*copy) + 1);
+	char *copy = malloc(rows * answer_bytes + 1);
 
 	if (!copy)
 		die("memory for answers", ENOMEM);
-	memcpy(copy, answers, rows * sizeof(*copy));
-	fwrite(copy, sizeof(*copy), rows, stdout);
+	memcpy(copy, answers, rows * answer_bytes);
+	fwrite(copy, answer_bytes, rows, stdout);
 	return copy;
 }
 
 static void replace_while_running(const char *loader, const char *const tables[2],
 				  uint32_t map_id, size_t rows)
 {
-	struct answer *by_first = copy_of_answers(rows), *by_second;
+	char *by_first = copy_of_answers(rows), *by_second;
 	size_t first = 0, second = 0, mixed = 0;
 	uint64_t begun;
 	pid_t child;
@@ -156,9 +153,9 @@ static void replace_while_running(const char *loader, const char *const tables[2
 		if (waitpid(child, NULL, WNOHANG))
 			die("replacing tables", ECHILD);
 		answer_all(rows);
-		for (size_t i = 0; i < rows; i++) {
-			int is_first = !memcmp(&answers[i], &by_first[i], sizeof(*answers));
-			int is_second = !memcmp(&answers[i], &by_second[i], sizeof(*answers));
+		for (size_t i = 0; i < rows * answer_bytes; i += answer_bytes) {
+			int is_first = !memcmp(answers + i, by_first + i, answer_bytes);
+			int is_second = !memcmp(answers + i, by_second + i, answer_bytes);
 
 			first += is_first && !is_second;
 			second += is_second && !is_first;

@@ -9,6 +9,7 @@ A target is a module with
   bundle, where ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
 - optionally ``CONFINABLE = False``: its check can't be run in a sandbox;
 - optionally ``WIDEST``: so many features at most;
+- optionally ``refuses(form) -> str``: why it can't carry this very form, empty where it can;
 - optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
 - ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
@@ -76,7 +77,13 @@ def fitting(source: Source) -> list[str]:
     has = {"float"} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
-    return carrying(has, len(source.features))
+    found = carrying(has, len(source.features))
+    return [name for name in found if not _refused(name, source)]
+
+
+def _refused(name: str, source: Source) -> str:
+    function = getattr(target(name), "refuses", None)
+    return "" if function is None or source.form is None else str(function(source.form))
 
 
 def carrying(kinds: set[str], features: int) -> list[str]:
@@ -106,7 +113,8 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
     chosen = target(name)
     fit = fitting(source)
     if name not in fit:
-        why = f" ({source.no_form})" if source.no_form else ""
+        reason = source.no_form or _refused(name, source)
+        why = f" ({reason})" if reason else ""
         raise UserError(
             f"target {name!r} can't carry {source.name!r}, a {source.kind}{why}: "
             f"try {', '.join(fit) or 'training it again'}"

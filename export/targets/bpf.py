@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from export.bpf.build import FLAGS, Workshop, clang, version
-from export.bpf.files import STRAIGHT, WALKED, Way, header_name, sources
+from export.bpf.files import STRAIGHT, WALKED, WAYS, Way, header_name, refusals, sources
 from export.bpf.nodes import mirrored, nodes_file
 from export.bpf.run import Answers, register, run
 from export.certificate import compared
 from export.forms.forest import Forest
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.harness import CannotRun
+from export.ir import Form
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import c_name
@@ -27,6 +29,12 @@ CONFINABLE = False
 """No sandbox is around the kernel."""
 TIMED_BYTES = 1 << 20
 FIGURES = ("verified_insns", "stack_bytes", "jited_bytes", "xlated_bytes")
+
+
+def refuses(form: Form) -> str:
+    """Why neither code nor a map can hold a form."""
+    refused = refusals(form)
+    return "; ".join(refused.values()) if len(refused) == len(WAYS) else ""
 
 
 def emit(source: Source, options: Options) -> dict[str, str | bytes]:
@@ -52,8 +60,7 @@ def check(
         raise CannotRun("the bundle has no form to compare with")
     shop = Workshop(bundle.directory, work, params.timeout_s)
     names = {path.name for path in bundle.files("bpf")}
-    known: tuple[Way, ...] = ("if-else", "map")
-    ways = [way for way in known if header_name(bundle.identifier, way) in names]
+    ways = [way for way in WAYS if header_name(bundle.identifier, way) in names]
     parts = {way: _check_way(way, shop, bundle, vectors, params) for way in ways}
     if f"{bundle.identifier}_cc.bpf.c" in names:
         for way in ways:
@@ -84,13 +91,13 @@ def _check_way(
     table: list[str | Path] = []
     other = None
     if way == "map":
-        assert isinstance(form, Tree | Forest)
+        assert isinstance(form, Tree | Forest | Trees)
         other = mirrored(form)
         file = shop.work / "other.nodes.bin"
         file.write_bytes(nodes_file(other, bundle.manifest["schema_hash"]))
         loader = shop.host(bundle.directory / f"{name}_load.c", "load")
         table = [loader, f"{name}_models", bundle.directory / f"{name}.nodes.bin", file]
-    answers = run(runner, program, vectors.x, timed, params.timeout_s, table)
+    answers = run(runner, program, vectors.x, timed, params.timeout_s, table, form.outputs)
     report = compared(form, vectors.x, answers.verdicts[0], vectors.counts) | _figures(
         answers, name
     )

@@ -9,7 +9,11 @@ from typing import Any
 from data.errors import UserError
 from export.certificate import compared
 from export.companions import companion
+from export.forms.forest import Forest
+from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.harness import CannotRun, build
+from export.ir import Form
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
@@ -24,12 +28,16 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("tree", "array"): "c_array.j2",
     ("forest", "if-else"): "c_if_else.j2",
     ("forest", "array"): "c_array.j2",
+    ("trees", "if-else"): "c_trees_if_else.j2",
+    ("trees", "array"): "c_trees_array.j2",
     ("linear", ""): "c_linear.j2",
     ("lut", ""): "c_lut.j2",
     ("mlp", ""): "c_mlp.j2",
     ("rbf", ""): "c_rbf.j2",
 }
 """(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""
+HEADERS = {"trees": "c_trees.h.j2"}
+"""Form's kind -> the header's template where it isn't the usual one."""
 TAKES = frozenset(kind for kind, _ in TEMPLATES)
 
 
@@ -38,30 +46,31 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     form = source.form
     if form is None:
         raise ValueError("the C target needs a form")
-    scoring = TEMPLATES[form.kind, layout_of(form.kind, options)]
-    text = render("c.h.j2", source=source, form=form, scoring=scoring)
+    scoring = TEMPLATES[form.kind, layout_of(form, options)]
+    header = HEADERS.get(form.kind, "c.h.j2")
+    text = render(header, source=source, form=form, scoring=scoring)
     beside = companion(source.family, source.features)
     files = {} if beside is None else beside.emit(source, options)
     return {f"{source.identifier}.h": text, **files}
 
 
-def layout_of(kind: str, options: Options) -> str:
-    """Layout in which a kind of form is written; "" where it has one only.
+def layout_of(form: Form | None, options: Options) -> str:
+    """Layout in which a form is written; "" where its kind has one only.
 
     By itself a tree becomes nested ifs and a forest arrays, whichever was measured to be the
     faster (``benchmarks/exporters.py``).
     """
-    if (kind, "") in TEMPLATES:
+    if not isinstance(form, Tree | Forest | Trees):
         return ""
     if options.layout == "auto":
-        return "array" if kind == "forest" else "if-else"
+        return "array" if len(form.trees) > 1 or form.kind == "forest" else "if-else"
     return options.layout
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
     """Layout of the trees, and what the companion is made for, where there is one."""
     beside = companion(source.family, source.features)
-    layout = layout_of(source.kind, options)
+    layout = layout_of(source.form, options)
     return {
         **({"layout": layout} if layout else {}),
         **({} if beside is None else {"companion": beside.settings(source, options)}),

@@ -22,6 +22,7 @@ SUMMARY = "Python module without dependencies, for proxies and simulators"
 TEMPLATES: dict[str, str] = {
     "tree": "python_trees.j2",
     "forest": "python_trees.j2",
+    "trees": "python_several.j2",
     "linear": "python_linear.j2",
     "lut": "python_lut.j2",
     "mlp": "python_mlp.j2",

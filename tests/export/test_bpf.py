@@ -13,8 +13,9 @@ from test_targets_c import source_of
 
 from data.errors import UserError
 from export.bpf import build
-from export.bpf.files import BOTTLENECK, MAX_IF_ELSE_NODES, OPS
+from export.bpf.files import MAX_IF_ELSE_NODES
 from export.bpf.nodes import HEADER, ROW, mirrored, nodes_file
+from export.companions.coupling import LABELS, NAME
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
@@ -26,9 +27,9 @@ from models.store import replace_directory
 from pipelines.cli import main
 
 STUMP = Nodes((0, -1, -1), (7, 10, 20), (2, 0, 0))
-TREE = Tree(SPECS, BOTTLENECK, 15, STUMP)
-FOREST = Forest(SPECS, BOTTLENECK, 15, (STUMP, STUMP))
-LINEAR = Linear(SPECS, BOTTLENECK, 0, (1, 2, 3, 4), 5, 10)
+TREE = Tree(SPECS, LABELS, 15, STUMP)
+FOREST = Forest(SPECS, LABELS, 15, (STUMP, STUMP))
+LINEAR = Linear(SPECS, LABELS, 0, (1, 2, 3, 4), 5, 10)
 
 
 def made(form, asked="both"):
@@ -66,8 +67,8 @@ def test_what_cannot_be_written_as_asked_says_what_can():
 
 def test_the_name_of_the_congestion_control_fits_the_kernel():
     text = emit("bpf", source_of(TREE), Options())["a_model_cc.bpf.c"].decode()
-    assert f'#define CC_NAME "{OPS}"' in text
-    assert len(OPS) <= 15
+    assert f'#define CC_NAME "{NAME}"' in text
+    assert len(NAME) <= 15
 
 
 def walk(content, x):

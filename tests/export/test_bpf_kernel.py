@@ -22,7 +22,8 @@ from test_export_verify import answered, rewrite
 from test_targets_c import source_of
 
 from export.bpf import build
-from export.bpf.files import BOTTLENECK, MAX_IF_ELSE_NODES
+from export.bpf.files import MAX_IF_ELSE_NODES
+from export.companions.coupling import LABELS
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
@@ -101,12 +102,12 @@ def rbf_machine():
 @pytest.mark.parametrize(
     "form",
     [
-        Tree(SPECS, BOTTLENECK, 1 << 15, tree(7)),
-        Tree(SPECS, BOTTLENECK, 4, LEAF),
-        Tree(SPECS, BOTTLENECK, -1, EXTREMES),
-        Forest(SPECS, BOTTLENECK, 5 << 15, tuple(tree(6, seed) for seed in range(5))),
-        Forest(SPECS, BOTTLENECK, -(2**63), (EXTREMES, LEAF)),
-        Linear(SPECS, BOTTLENECK, 2**61, (2**30, -(2**30), 0, 1), 2**61, 10),
+        Tree(SPECS, LABELS, 1 << 15, tree(7)),
+        Tree(SPECS, LABELS, 4, LEAF),
+        Tree(SPECS, LABELS, -1, EXTREMES),
+        Forest(SPECS, LABELS, 5 << 15, tuple(tree(6, seed) for seed in range(5))),
+        Forest(SPECS, LABELS, -(2**63), (EXTREMES, LEAF)),
+        Linear(SPECS, LABELS, 2**61, (2**30, -(2**30), 0, 1), 2**61, 10),
         rbf_machine(),
     ],
     ids=["tree", "leaf", "extremes", "forest", "extreme forest", "linear", "rbf"],
@@ -129,13 +130,13 @@ def test_every_kind_answers_as_its_form_says(form, tmp_path):
 def test_the_largest_tree_that_if_else_is_offered_for_passes_the_verifier(tmp_path):
     nodes = tree(12)
     assert len(nodes) == MAX_IF_ELSE_NODES - 1
-    part = proved(Tree(SPECS, BOTTLENECK, 1 << 15, nodes), tmp_path / "bundle", "if-else")
+    part = proved(Tree(SPECS, LABELS, 1 << 15, nodes), tmp_path / "bundle", "if-else")
     assert part["mismatches"] == 0
     assert part["xlated_bytes"] > 8 * len(nodes)
 
 
 def test_a_hundred_deep_trees_walk_within_the_stack(tmp_path):
-    form = Forest(SPECS, BOTTLENECK, 100 << 15, tuple(tree(8, seed) for seed in range(100)))
+    form = Forest(SPECS, LABELS, 100 << 15, tuple(tree(8, seed) for seed in range(100)))
     part = proved(form, tmp_path / "bundle")
     assert part["mismatches"] == 0
     assert part["stack_bytes"] <= 128
@@ -150,7 +151,7 @@ def rewritten(directory, name, old, new):
 
 
 def test_a_threshold_off_by_one_is_found_in_code_and_in_the_table(tmp_path):
-    form = Tree(SPECS, BOTTLENECK, 1 << 15, tree(5))
+    form = Tree(SPECS, LABELS, 1 << 15, tree(5))
     threshold = form.nodes.value[0]
     for asked, name, old, new in (
         ("if-else", "a_model.bpf.h", b"<= %d)" % threshold, b"<= %d)" % (threshold + 1)),
@@ -170,7 +171,7 @@ def test_a_threshold_off_by_one_is_found_in_code_and_in_the_table(tmp_path):
 
 
 def test_what_the_verifier_or_the_loader_refuses_is_an_error_with_their_reason(tmp_path):
-    form = Tree(SPECS, BOTTLENECK, 1 << 15, tree(3))
+    form = Tree(SPECS, LABELS, 1 << 15, tree(3))
     for number, (asked, name, old, new, said) in enumerate(
         (
             ("map", "a_model.nodes.bin", b"cczoo", b"", "the loader refuses"),
@@ -208,7 +209,7 @@ ODD_ROWS = 8209
 
 @pytest.mark.parametrize("after_s", [0.02, 0.1, 0.3])
 def test_nothing_stays_in_the_kernel_when_killed(after_s, tmp_path):
-    form = Forest(SPECS, BOTTLENECK, 5 << 15, tuple(tree(9, seed) for seed in range(40)))
+    form = Forest(SPECS, LABELS, 5 << 15, tuple(tree(9, seed) for seed in range(40)))
     directory = exported(form, tmp_path / "bundle")
     (tmp_path / "work").mkdir()
     shop = build.Workshop(directory, tmp_path / "work", 120)
@@ -250,7 +251,7 @@ IPPROTO_MPTCP, SOL_MPTCP, MPTCP_INFO, TOKEN_AT = 262, 284, 1, 12
 @pytest.fixture
 def registered(tmp_path):
     """The congestion control as a user registers it, and the form that it obeys."""
-    form = Tree(SPECS, BOTTLENECK, 1 << 15, tree(6))
+    form = Tree(SPECS, LABELS, 1 << 15, tree(6))
     (tmp_path / "work").mkdir()
     shop = build.Workshop(exported(form, tmp_path / "bundle"), tmp_path / "work", 120)
     name = f"czt_{os.getpid()}"

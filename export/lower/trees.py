@@ -1,0 +1,113 @@
+"""scikit-learn trees of many classes or of real values -> Trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from export.fixed import INT32_MAX, Q16
+from export.forms.nodes import MAX_NODES, Nodes
+from export.forms.trees import Trees
+from export.ir import Ints
+from export.lower.prepare import Floats, NotLowerable, Prepared
+from export.lower.tree import sklearn_nodes
+
+MOST_PLACES = 30
+"""Fractional bits of a score; leaves have 32 bits."""
+Q16_PLACES = Q16.bit_length() - 1
+
+
+def several_scores(prepared: Prepared, trees: Sequence[Any]) -> Trees:
+    """The mean of scikit-learn trees: probabilities of the classes, or a regressor's outputs.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    trees : sequence of sklearn.tree._tree.Tree
+
+    Raises
+    ------
+    NotLowerable
+        When the trees are too large or answer with something else than one score per label.
+    """
+    values = [leaf_scores(prepared, tree) / len(trees) for tree in trees]
+    places = Q16_PLACES
+    if prepared.regressor or len(trees) > 1:
+        places = score_places(max(float(np.abs(v).max()) for v in values))
+    whole = [rounded(v, places) for v in values]
+    if len(trees) == 1 and not prepared.regressor:
+        whole = [_same_winner(values[0], whole[0])]
+    if len(prepared.labels) == 1:
+        nodes = [sklearn_nodes(prepared, t, v[:, 0]) for t, v in zip(trees, whole, strict=True)]
+        return assembled(prepared, nodes, places, into=[0] * len(nodes))
+    rows, at = np.unique(np.concatenate(whole), axis=0, return_inverse=True)
+    indices = np.split(np.ravel(at), np.cumsum([len(v) for v in whole])[:-1])
+    nodes = [sklearn_nodes(prepared, t, i) for t, i in zip(trees, indices, strict=True)]
+    return assembled(prepared, nodes, places, rows=rows)
+
+
+def assembled(
+    prepared: Prepared,
+    nodes: Sequence[Nodes],
+    places: int,
+    *,
+    rows: Ints | None = None,
+    into: Sequence[int] = (),
+) -> Trees:
+    """The form, with those rows alone that a leaf refers to."""
+    total = sum(map(len, nodes))
+    if total > MAX_NODES:
+        raise NotLowerable(f"its trees have {total} nodes together, {MAX_NODES} is the most")
+    kept: tuple[tuple[int, ...], ...] = ()
+    if rows is not None:
+        used = np.unique(np.concatenate([n.arrays[1][n.arrays[0] < 0] for n in nodes]))
+        place = {int(row): i for i, row in enumerate(used)}
+        nodes = [_renumbered(n, place) for n in nodes]
+        kept = tuple(tuple(row) for row in rows[used].tolist())
+    return Trees(prepared.features, prepared.labels, tuple(nodes), tuple(into), kept, places)
+
+
+def leaf_scores(prepared: Prepared, tree: Any) -> Floats:
+    """Every node's score per label, float64 [nodes, labels]; 0 of a class that training lacked."""
+    value = np.asarray(tree.value, dtype=np.float64)
+    if prepared.regressor:
+        scores = value[:, :, 0]
+    else:
+        scores = value[:, 0, :] / value[:, 0, :].sum(axis=1, keepdims=True)
+    if scores.shape[1] != len(prepared.places_of):
+        raise NotLowerable(f"{scores.shape[1]} outputs for {len(prepared.labels)} labels")
+    placed = np.zeros((len(scores), len(prepared.labels)))
+    placed[:, list(prepared.places_of)] = scores
+    return placed
+
+
+def score_places(largest: float) -> int:
+    """Fractional bits with which scores up to this fit 32 bits."""
+    room = INT32_MAX / max(largest, 2.0**-MOST_PLACES) / 2
+    if room < 1:
+        raise NotLowerable(f"a score of {largest:.3g} doesn't fit 32 bits: give it a larger unit")
+    return min(MOST_PLACES, math.floor(math.log2(room)))
+
+
+def rounded(values: Floats, places: int) -> Ints:
+    """Integers with so many fractional bits, rounded half up."""
+    return np.asarray(np.floor(values * 2.0**places + 0.5).astype(np.int64))
+
+
+def _same_winner(values: Floats, whole: Ints) -> Ints:
+    """Where rounding made a tie out of a lead, the leader stays ahead by one unit."""
+    winner = values.argmax(axis=1)
+    lost = np.flatnonzero(whole.argmax(axis=1) != winner)
+    whole[lost, winner[lost]] += 1
+    return whole
+
+
+def _renumbered(nodes: Nodes, place: dict[int, int]) -> Nodes:
+    value = tuple(
+        v if feature >= 0 else place[v]
+        for feature, v in zip(nodes.feature, nodes.value, strict=True)
+    )
+    return Nodes(nodes.feature, value, nodes.right)
