@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from data.errors import UserError
+from export.lower.prepare import NotLowerable, is_regressor, places_of
 from export.onnx_metadata import OPSET, metadata
 from features.spec import Feature
 
@@ -20,18 +22,20 @@ def convert(
     settings: Mapping[str, Any],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Convert a fitted binary classifier.
+    """Convert a fitted classifier or regressor.
 
-    The model's second output of class scores becomes ``probability`` float32 [N] of
-    ``labels[1]``; a margin without probabilities goes through the logistic function.
+    Of two classes the model's second output of class scores becomes ``probability`` float32 [N]
+    of ``labels[1]``; a margin without probabilities goes through the logistic function. Of more
+    the probabilities, and of a regressor its outputs, become ``scores`` float32 [N, labels].
 
     Parameters
     ----------
-    estimator : fitted scikit-learn classifier
+    estimator : fitted scikit-learn classifier or regressor
     features : sequence of Feature
     name : str
         Graph name.
     labels : tuple of str
+        With more than two, classes are labels or indices of labels.
     settings : mapping
         What the features are computed with.
     extra : mapping, optional
@@ -41,8 +45,13 @@ def convert(
     -------
     bytes
         The ONNX file.
+
+    Raises
+    ------
+    UserError
+        When its classes or outputs aren't the labels, or it has no probabilities of them.
     """
-    from onnx import TensorProto, checker, helper
+    from onnx import checker, helper
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
@@ -57,7 +66,12 @@ def convert(
         return convert_trees(estimator, features, name, labels, settings, extra)
     # LinearSVC is the one converter of these that has no zipmap to switch off.
     options: dict[str, Any] = {} if type(final).__name__ == "LinearSVC" else {"zipmap": False}
-    if margin:
+    several = len(labels) != 2 or is_regressor(estimator)
+    if is_regressor(estimator):
+        options = {}
+    elif margin and several:
+        raise UserError(f"model {name!r}: it has no probabilities of {len(labels)} classes")
+    elif margin:
         options["raw_scores"] = True
     if type(final).__name__ == "KNeighborsClassifier":
         # Distances by one operator of ONNX Runtime: the standard's way is a loop, which no file
@@ -66,10 +80,31 @@ def convert(
     model = to_onnx(
         estimator,
         initial_types=[("features", FloatTensorType([None, len(features)]))],
-        options={id(final): options},
+        options={id(final): options} if options else None,
         target_opset=OPSET,
     )
     graph = model.graph
+    if several:
+        _several_scores(graph, estimator, labels, name)
+    else:
+        _probability_of_last(graph, margin)
+    _drop_unused(graph)
+    # The converter names the default domain twice, which quantisers refuse, and takes the domains
+    # from a set: unsorted, one run's file would differ from the next one's.
+    opset = {item.domain: item for item in model.opset_import}
+    del model.opset_import[:]
+    model.opset_import.extend(opset[domain] for domain in sorted(opset, reverse=True))
+    graph.name = name
+    graph.doc_string = ""
+    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
+    checker.check_model(model)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _probability_of_last(graph: Any, margin: bool) -> None:
+    """Let a graph of two classes end with ``probability`` of the last."""
+    from onnx import TensorProto, helper
+
     scores = graph.output[1].name
     nodes = [
         helper.make_node("Gather", [scores, "last"], ["column"], axis=1, name="of_last_class"),
@@ -85,17 +120,37 @@ def convert(
     graph.node.extend(nodes)
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"]))
-    _drop_unused(graph)
-    # The converter names the default domain twice, which quantisers refuse, and takes the domains
-    # from a set: unsorted, one run's file would differ from the next one's.
-    opset = {item.domain: item for item in model.opset_import}
-    del model.opset_import[:]
-    model.opset_import.extend(opset[domain] for domain in sorted(opset, reverse=True))
-    graph.name = name
-    graph.doc_string = ""
-    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
-    checker.check_model(model)
-    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _several_scores(graph: Any, estimator: Any, labels: tuple[str, ...], name: str) -> None:
+    """Let a graph end with ``scores``, a column per label; 0 of a class that training lacked."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    try:
+        placed = places_of(estimator, labels)
+    except NotLowerable as error:
+        raise UserError(f"model {name!r}: no conversion to ONNX: {error}") from None
+    columns = np.zeros((len(placed), len(labels)), dtype=np.float32)
+    columns[np.arange(len(placed)), list(placed)] = 1
+    found = graph.output[0 if is_regressor(estimator) else 1].name
+    graph.initializer.extend(
+        [
+            helper.make_tensor("wide", TensorProto.INT64, [2], [-1, len(placed)]),
+            numpy_helper.from_array(columns, "labels"),
+        ]
+    )
+    graph.node.extend(
+        [
+            helper.make_node("Reshape", [found, "wide"], ["answers"], name="a_row_each"),
+            helper.make_node(
+                "MatMul", ["answers", "labels"], ["scores"], name="a_column_per_label"
+            ),
+        ]
+    )
+    del graph.output[:]
+    shape: list[str | int | None] = ["N", len(labels)]
+    graph.output.append(helper.make_tensor_value_info("scores", TensorProto.FLOAT, shape))
 
 
 def _drop_unused(graph: Any) -> None:

@@ -1,7 +1,8 @@
 """The table file (``.cct``): a form as bytes that a kernel module can check and walk.
 
-Format: docs/table-format.md. The C reader is ``export/runtime/cczoo_table.c``; both refuse the same
-files, but for what only this one can know: the model's hash.
+Format: docs/table-format.md. The C readers are ``export/runtime/cczoo_table.c`` and, of trees with
+several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for what it alone
+can know: the model's hash.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import MAX_NODES, Nodes
 from export.forms.tree import Tree
+from export.forms.trees import Trees
 from export.ir import MAX_FEATURES, Form
 from export.reading import Malformed
 from features.spec import Feature
 
 MAGIC = b"CCZT"
 VERSION = 1
-KINDS = {"tree": 1, "forest": 2, "linear": 3}
+KINDS = {"tree": 1, "forest": 2, "linear": 3, "trees": 4}
 """Kind of a form -> its byte in a file."""
+MOST_LABELS = 255
 
 HEAD = struct.Struct("<4sHBBIIq32s32sIIq")
 """magic, version, kind, classes, size, features, cut, schema, model, parts, items, bias."""
 ROOT = struct.Struct("<I")
+INTO = struct.Struct("<I")
+SCORE = struct.Struct("<i")
 NODE = struct.Struct("<iI")
 WEIGHT = struct.Struct("<i")
 CHECKSUM = struct.Struct("<I")
@@ -49,17 +54,25 @@ def write(form: Form, schema_hash: str) -> bytes:
     Raises
     ------
     UserError
-        When the form is of a kind that the file can't carry.
+        When the form is of a kind that the file can't carry, or has too many labels.
     """
     if form.kind not in KINDS:
         raise UserError(f"a table file can't carry a {form.kind}: choose another target")
+    if why := refusal(form):
+        raise UserError(f"{why}: choose another target")
+    cut = form.cut
     if isinstance(form, Linear):
         parts, items, bias = form.shift, len(form.weights), form.bias
         body = b"".join(map(WEIGHT.pack, form.weights))
     else:
         trees = _trees(form)
         parts, items, bias = len(trees), sum(map(len, trees)), 0
-        body = _tree_body(trees)
+        roots, nodes = _tree_body(trees)
+        body = roots + nodes
+        if isinstance(form, Trees):
+            cut, bias = len(form.rows), form.places
+            scores = b"".join(SCORE.pack(score) for row in form.rows for score in row)
+            body = roots + b"".join(map(INTO.pack, form.into)) + nodes + scores
     head = HEAD.pack(
         MAGIC,
         VERSION,
@@ -67,7 +80,7 @@ def write(form: Form, schema_hash: str) -> bytes:
         len(form.labels),
         HEAD.size + len(body) + CHECKSUM.size,
         len(form.features),
-        form.cut,
+        cut,
         bytes.fromhex(schema_hash),
         bytes.fromhex(model_hash(form)),
         parts,
@@ -75,6 +88,13 @@ def write(form: Form, schema_hash: str) -> bytes:
         bias,
     )
     return head + body + CHECKSUM.pack(crc32c(head + body))
+
+
+def refusal(form: Form) -> str:
+    """Why a form of a known kind doesn't fit a file; empty where it does."""
+    if len(form.labels) <= MOST_LABELS:
+        return ""
+    return f"{len(form.labels)} labels don't fit a table file, {MOST_LABELS} do"
 
 
 def read(
@@ -130,12 +150,13 @@ _CRC = tuple(map(_crc_of, range(256)))
 
 
 def _trees(form: Form) -> tuple[Nodes, ...]:
-    if not isinstance(form, Tree | Forest):
+    if not isinstance(form, Tree | Forest | Trees):
         raise TypeError(f"{form.kind} has no trees")
     return form.trees
 
 
-def _tree_body(trees: tuple[Nodes, ...]) -> bytes:
+def _tree_body(trees: tuple[Nodes, ...]) -> tuple[bytes, bytes]:
+    """Roots and nodes."""
     roots, nodes = [], []
     start = 0
     for tree in trees:
@@ -144,7 +165,7 @@ def _tree_body(trees: tuple[Nodes, ...]) -> bytes:
             link = 0 if feature < 0 else feature << RIGHT_BITS | start + right
             nodes.append(NODE.pack(value, link))
         start += len(tree)
-    return b"".join(roots + nodes)
+    return b"".join(roots), b"".join(nodes)
 
 
 def _form(
@@ -168,8 +189,12 @@ def _form(
     if schema != bytes.fromhex(schema_hash):
         raise Malformed("made for other features (schema hash)")
     body = content[HEAD.size : -CHECKSUM.size]
-    linear = kinds[kind] == "linear"
-    document = _linear(body, parts, items, bias) if linear else _nodes(body, parts, items, bias)
+    if kinds[kind] == "linear":
+        document = _linear(body, parts, items, bias)
+    elif kinds[kind] == "trees":
+        document, cut = _several(body, parts, items, (cut, classes), bias), 0
+    else:
+        document = _nodes(body, parts, items, bias)
     if kinds[kind] == "tree":
         if parts != 1:
             raise Malformed("a tree has one root")
@@ -184,6 +209,24 @@ def _linear(body: bytes, shift: int, items: int, bias: int) -> dict[str, Any]:
     if len(body) != items * WEIGHT.size:
         raise Malformed("its counts don't fit its length")
     return {"weights": [w for (w,) in WEIGHT.iter_unpack(body)], "bias": bias, "shift": shift}
+
+
+def _several(
+    body: bytes, parts: int, items: int, table: tuple[int, int], places: int
+) -> dict[str, Any]:
+    rows, labels = table
+    split = parts * ROOT.size
+    into = 0 if rows else parts * INTO.size
+    end = split + into + items * NODE.size
+    if rows < 0 or len(body) != end + rows * labels * SCORE.size:
+        raise Malformed("its counts don't fit its length")
+    scores = [score for (score,) in SCORE.iter_unpack(body[end:])]
+    return {
+        **_nodes(body[:split] + body[split + into : end], parts, items, 0),
+        "into": [label for (label,) in INTO.iter_unpack(body[split : split + into])],
+        "rows": [scores[i : i + labels] for i in range(0, len(scores), labels)],
+        "places": places,
+    }
 
 
 def _nodes(body: bytes, parts: int, items: int, bias: int) -> dict[str, Any]:

@@ -130,8 +130,7 @@ def prepare(
         For steps that aren't per-feature scalings or selections, ensembles of calibrated
         models, and models whose classes aren't the labels.
     """
-    classes = getattr(estimator, "classes_", None)
-    places_of = tuple(range(len(labels))) if classes is None else _places_of(classes, labels)
+    regressor, placed = is_regressor(estimator), places_of(estimator, labels)
     columns = np.arange(len(features))
     steps: list[tuple[Floats, Floats]] = []
     calibrator: Callable[[Floats], Floats] | None = None
@@ -161,23 +160,35 @@ def prepare(
         estimator,
         features,
         labels,
-        places_of,
+        placed,
         tuple(map(int, columns)),
         tuple(steps),
         threshold,
         calibrator,
-        classes is None,
+        regressor,
     )
 
 
-def _places_of(classes: Any, labels: tuple[str, ...]) -> tuple[int, ...]:
-    """Label of each class.
+def is_regressor(estimator: Any) -> bool:
+    """Whether a fitted estimator answers with real numbers: it knows no classes."""
+    return getattr(estimator, "classes_", None) is None
+
+
+def places_of(estimator: Any, labels: tuple[str, ...]) -> tuple[int, ...]:
+    """Label of each of a fitted estimator's classes, or of a regressor's outputs.
 
     Two labels are those of the smaller and the larger class. With more, classes are matched by
     name, and integers are indices of labels: training may not have seen every one of them.
+
+    Raises
+    ------
+    NotLowerable
+        When its classes aren't the labels.
     """
-    found = list(classes)
-    if found and isinstance(found[0], np.ndarray):
+    if is_regressor(estimator):
+        return tuple(range(len(labels)))
+    found = list(estimator.classes_)
+    if isinstance(found[0], np.ndarray):
         raise NotLowerable("a classifier with several targets: train one for each")
     if len(labels) == 2 and len(found) != 2:
         raise NotLowerable(f"two classes are needed, the model has {len(found)}")

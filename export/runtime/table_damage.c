@@ -8,17 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef LABELS
+#include "cczoo_scores.h"
+#else
 #include "cczoo_table.h"
+#endif
 
 static int accepts(const uint8_t *content, size_t size, uint32_t features)
 {
 	/* A copy of just this size, so that a sanitizer sees a read behind its end. */
 	uint8_t *copy = malloc(size + !size);
-	struct cczoo_table table;
 	int error;
 
 	memcpy(copy, content, size);
-	error = cczoo_table_load(&table, copy, size, features, NULL);
+#ifdef LABELS
+	error = cczoo_scores_load(&(struct cczoo_scores){ 0 }, copy, size, features, LABELS, NULL);
+#else
+	error = cczoo_table_load(&(struct cczoo_table){ 0 }, copy, size, features, NULL);
+#endif
 	free(copy);
 	return !error;
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES and
- * SCHEMA_HASH are what the file must have been made for.
+ * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES,
+ * SCHEMA_HASH and, where it has several scores, LABELS are what the file must have been made for.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef LABELS
+#include "cczoo_scores.h"
+extern struct cczoo_scores loaded;
+#define LOAD(file, size, hash) cczoo_scores_load(&loaded, file, size, FEATURES, LABELS, hash)
+#else
 #include "cczoo_table.h"
-
 extern struct cczoo_table loaded;
+#define LOAD(file, size, hash) cczoo_table_load(&loaded, file, size, FEATURES, hash)
+#endif
 
 static uint8_t *file;
 
@@ -28,7 +34,7 @@ __attribute__((constructor)) static void load(void)
 		exit(2);
 	}
 	fclose(stream);
-	error = cczoo_table_load(&loaded, file, size, FEATURES, schema_hash);
+	error = LOAD(file, size, schema_hash);
 	if (error) {
 		fprintf(stderr, "%s: %s\n", TABLE_FILE, cczoo_table_text(error));
 		exit(2);

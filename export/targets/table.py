@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from export.certificate import compared
+from export.forms.trees import Trees
 from export.harness import (
     RUNTIME,
     SANITIZER_FLAGS,
@@ -17,18 +18,21 @@ from export.harness import (
     find_compiler,
     run_command,
 )
+from export.ir import Form
 from export.kernel_module import compile_module
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
 from export.sanitize import no_sanitizers, sanitized
 from export.source import Source
-from export.table_file import KINDS, read, write
+from export.table_file import KINDS, read, refusal, write
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
 TAKES = frozenset(KINDS)
 READER = ("cczoo_table.h", "cczoo_table.c")
+SEVERAL_READER = ("cczoo_scores.h", "cczoo_scores.c")
+"""Beside the other, of trees with several scores."""
 DAMAGE_BYTES = 1 << 26
 """Bytes that may be read while damaged files are tried; a second or so."""
 CC_NAME_BYTES = 15
@@ -44,14 +48,39 @@ int model_answer(const int32_t *f, int64_t *scores)
 { scores[0] = cczoo_table_score(&loaded, f); return cczoo_table_classify(&loaded, f); }
 int model_classify(const int32_t *f) { return cczoo_table_classify(&loaded, f); }
 """
+_SEVERAL_UNIT = """
+#include "cczoo_scores.h"
+#include "cczoo_scores.c"
+struct cczoo_scores loaded;
+static int64_t unseen[CCZOO_SCORES_MAX_LABELS];
+int model_answer(const int32_t *f, int64_t *scores);
+int model_classify(const int32_t *f);
+int model_answer(const int32_t *f, int64_t *scores)
+{ return cczoo_scores_classify(&loaded, f, scores); }
+int model_classify(const int32_t *f) { return cczoo_scores_classify(&loaded, f, unseen); }
+"""
+
+
+def refuses(form: Form) -> str:
+    """Why the file can't carry a form; empty where it can."""
+    return refusal(form)
 
 
 def emit(source: Source, options: Options) -> dict[str, str | bytes]:
-    """``<identifier>.cct``, its reader, and a module that is built by ``Kbuild``."""
+    """``<identifier>.cct``, its reader, and a module that is built by ``Kbuild``.
+
+    The module is a congestion control that obeys one of two classes, so trees with several scores
+    come without it.
+    """
     form = source.form
     if form is None:
         raise ValueError("the table target needs a form")
     name = source.identifier
+    if isinstance(form, Trees):
+        return {
+            f"{name}.cct": write(form, source.schema_hash),
+            **{file: (RUNTIME / file).read_text() for file in (*READER, *SEVERAL_READER)},
+        }
     module = render(
         "kmod.c.j2",
         source=source,
@@ -79,21 +108,19 @@ def check(
     schema = bundle.manifest["schema_hash"]
     if read(table.read_bytes(), form.features, form.labels, schema, table.name) != form:
         raise CannotRun(f"{table.name} isn't the bundle's model")
+    several = isinstance(form, Trees)
     how: dict[str, Any] = {
-        "unit": _UNIT,
-        "beside": [files[name] for name in READER],
+        "unit": _SEVERAL_UNIT if several else _UNIT,
+        "beside": [files[name] for name in (*READER, *SEVERAL_READER) if name in files],
         "hosted": _host(table, bundle),
+        "outputs": form.outputs,
     }
     made = (files[READER[0]], bundle.identifier, work, params.timeout_s)
     program = build(*made, **how)
     answers = program.run(vectors.x, params.timeout_s)
     report = compared(form, vectors.x, answers, vectors.counts)
-    damaged = _damage(table, files, len(form.features), work, params.timeout_s)
+    damaged = _damage(table, files, form, work, params.timeout_s)
     report["mismatches"] += damaged["accepted"]
-    module = work / "kernel_module"
-    module.mkdir()
-    for path in files.values():
-        shutil.copy(path, module)
     return {
         **report,
         "compiler": program.compiler,
@@ -106,14 +133,25 @@ def check(
         "stack_bytes": program.stack_bytes,
         "sanitized": sanitized(*made, vectors.x, answers, **how),
         "damaged": damaged,
-        "kernel_module": compile_module(module, params.timeout_s),
+        **({} if several else {"kernel_module": _module(files, work, params.timeout_s)}),
     }
+
+
+def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
+    """What compiling the module says."""
+    module = work / "kernel_module"
+    module.mkdir()
+    for path in files.values():
+        shutil.copy(path, module)
+    return compile_module(module, timeout_s)
 
 
 def _host(table: Path, bundle: Bundle) -> str:
     """C that loads the file before the driver starts."""
     schema = ", ".join(_rows(bundle.manifest["schema_hash"]))
+    labels = f"#define LABELS {len(bundle.manifest['labels'])}\n"
     return (
+        f"{labels if isinstance(bundle.form, Trees) else ''}"
         f"#define TABLE_FILE {json.dumps(str(table.resolve()))}\n"
         f"#define FEATURES {len(bundle.features)}\n"
         f"#define SCHEMA_HASH {schema}\n" + (RUNTIME / "table_host.c").read_text()
@@ -121,15 +159,18 @@ def _host(table: Path, bundle: Bundle) -> str:
 
 
 def _damage(
-    table: Path, files: dict[str, Path], features: int, work: Path, timeout_s: float
+    table: Path, files: dict[str, Path], form: Form, work: Path, timeout_s: float
 ) -> dict[str, int]:
     """How many damaged copies of the file the C reader accepts, under sanitizers if possible."""
     executable = work / "table_damage"
     flags = ["-O1"] if no_sanitizers(work, timeout_s) else SANITIZER_FLAGS
     sources = [str(files["cczoo_table.c"]), str(RUNTIME / "table_damage.c")]
+    if isinstance(form, Trees):
+        sources = [str(files["cczoo_scores.c"]), sources[1], f"-DLABELS={form.outputs}"]
     include = f"-I{files['cczoo_table.h'].parent}"
     compile_c([*find_compiler(), *flags, include, *sources, "-o", str(executable)], timeout_s)
-    done = run_command([str(executable), str(table), str(features), str(DAMAGE_BYTES)], timeout_s)
+    asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
+    done = run_command([str(executable), *asked], timeout_s)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise CannotRun(f"damaged copies of {table.name}: {' '.join(said[:3])}")

@@ -20,10 +20,13 @@ from export.forms.trees import Trees
 from export.harness import SANITIZER_FLAGS, build
 from export.lower import lower
 from export.manifest import bundle_files
+from export.onnx_file import convert
 from export.params import Options, VerifyParams
+from export.table_file import crc32c, read, write
 from export.targets import emit, fitting
 from export.vectors import make_vectors
 from export.verify import verify
+from features.spec import schema_hash
 from models.store import replace_directory
 
 SLOW = settings(
@@ -47,6 +50,21 @@ def actions_of(x):
 @given(form=several())
 def test_a_document_keeps_all_of_a_form(form):
     assert loads(dumps(form), "model.json") == form
+
+
+@settings(max_examples=60, deadline=None)
+@given(form=several())
+def test_a_table_file_keeps_all_of_a_form(form):
+    schema = schema_hash(SPECS, {})
+    content = write(form, schema)
+    assert read(content, SPECS, form.labels, schema, "it") == form
+    # A whole file of which one count, index or row isn't what the others say.
+    for at, wrong in ((6, 2), (7, form.outputs + 1), (88, 0), (96, 63)):
+        damaged = bytearray(content)
+        damaged[at] = wrong
+        damaged[-4:] = crc32c(bytes(damaged[:-4])).to_bytes(4, "little")
+        with pytest.raises(UserError, match="not a table file"):
+            read(bytes(damaged), SPECS, form.labels, schema, "it")
 
 
 @settings(max_examples=40, deadline=None)
@@ -92,12 +110,21 @@ def test_the_python_module_answers_as_any_form(form):
     assert [module["score"](row) for row in x.tolist()] == meant.scores.tolist()
 
 
-def exported(form, directory, asked="both"):
+@SLOW
+@given(form=several())
+def test_the_table_files_reader_answers_as_any_form_and_takes_no_damaged_file(tmp_path, form):
+    report = verify(exported(form, tmp_path / "bundle", target="table"), VerifyParams(random=50))
+    assert report["ok"], report
+    assert report["targets"][0]["damaged"]["accepted"] == 0
+    assert report["targets"][0]["damaged"]["inverted"] > 100
+
+
+def exported(form, directory, asked="both", target="bpf"):
     values = np.arange(8.0).reshape(2, 4)
     answers = np.zeros((2, form.outputs))
     source = replace(source_of(form), values=values, probability=answers)
     shutil.rmtree(directory, ignore_errors=True)
-    replace_directory(directory, bundle_files(source, ["bpf"], Options(bpf=asked), "the tests"))
+    replace_directory(directory, bundle_files(source, [target], Options(bpf=asked), "the tests"))
     return directory
 
 
@@ -186,15 +213,16 @@ def test_a_bundle_of_25_actions_is_proved_on_every_target_that_fits(policy, tmp_
     x = observations(64, 1)
     answers = np.zeros((64, 25))
     answers[:, policy.classes_] = policy.predict_proba(x)
-    source = replace(source_of(form), values=x, probability=answers)
+    onnx = convert(policy, FEATURES, "policy", ACTIONS, {})
+    source = replace(source_of(form), values=x, probability=answers, onnx=onnx)
     targets = [t for t in fitting(source) if t != "bpf" or bpf_build.why_not() is None]
-    assert {"c", "json", "lut", "python"} <= set(targets)
+    assert {"c", "json", "lut", "onnx", "python", "table"} <= set(targets)
     replace_directory(tmp_path / "bundle", bundle_files(source, targets, Options(), "the tests"))
     report = verify(tmp_path / "bundle", VerifyParams(random=500))
     assert report["ok"], json.dumps(report, indent=1)
     for target in report["targets"]:
         assert target["mismatches"] == 0
-        assert target["vectors"] > 500
+        assert target["vectors"] >= 64
 
 
 def test_labels_that_would_share_a_constant_get_their_index(policy):
