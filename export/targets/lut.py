@@ -40,10 +40,19 @@ FRESH_SEED = 1
 """Not the one that tables are filled with."""
 
 
+def refuses(form: Form) -> str:
+    """Why a grid can't stand for a form: its cells hold decisions, not real values."""
+    if isinstance(form, Table) or len(form.labels) > 1:
+        return ""
+    return "it decides nothing, and a grid's cells hold decisions"
+
+
 def emit(source: Source, options: Options) -> dict[str, str]:
     """A header; for a policy ``<identifier>_lut.h`` and its grid, ``<identifier>_lut.json``."""
     if isinstance(source.form, Table):
         return {f"{source.identifier}.h": _header(source, source.form)}
+    if len(source.labels) == 1:
+        raise UserError(f"{source.name}: it decides nothing, and a grid's cells hold decisions")
     grid = tabulate(source, _policy(source), options.cells, options.grid)
     table = dataclasses.replace(source, name=source.name + SUFFIX, form=grid)
     name = table.identifier
