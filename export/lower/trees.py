@@ -33,7 +33,26 @@ def several_scores(prepared: Prepared, trees: Sequence[Any]) -> Trees:
     NotLowerable
         When the trees are too large or answer with something else than one score per label.
     """
-    values = [leaf_scores(prepared, tree) / len(trees) for tree in trees]
+    return mean_of_rows(
+        prepared, trees, [leaf_scores(prepared, tree) / len(trees) for tree in trees]
+    )
+
+
+def mean_of_rows(prepared: Prepared, trees: Sequence[Any], values: Sequence[Floats]) -> Trees:
+    """Trees whose leaves hold a score for each label, which are added.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    trees : sequence
+        As :func:`export.lower.tree.sklearn_nodes` takes them.
+    values : sequence of float64 arrays [nodes, labels]
+
+    Raises
+    ------
+    NotLowerable
+        When the trees are too large, or scores don't fit 32 bits.
+    """
     places = Q16_PLACES
     if prepared.regressor or len(trees) > 1:
         places = score_places(max(float(np.abs(v).max()) for v in values))

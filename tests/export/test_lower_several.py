@@ -16,9 +16,11 @@ from export.manifest import bundle_files
 from export.onnx_file import convert
 from export.onnx_run import predict
 from export.params import Options, VerifyParams
+from export.source import with_scale
 from export.targets import fitting
 from export.vectors import make_vectors
 from export.verify import verify
+from models.output import Output
 from models.store import replace_directory
 
 SCALE = np.array([f.scale for f in FEATURES], dtype=np.float64)
@@ -90,9 +92,10 @@ def x():
     return observations(2500)
 
 
-def proved(form, estimator, labels, values, answers, directory):
+def proved(form, estimator, labels, values, answers, directory, kind="classes"):
     onnx = convert(estimator, FEATURES, "m", labels, {})
-    source = replace(source_of(form), values=values, probability=answers, onnx=onnx)
+    output = with_scale(Output(kind=kind), form)
+    source = replace(source_of(form), values=values, probability=answers, onnx=onnx, output=output)
     # eBPF takes longer; tests of the form itself have it.
     targets = [t for t in fitting(source) if t != "bpf"]
     assert {"json", "onnx", "python"} <= set(targets)
@@ -179,7 +182,7 @@ def test_real_values_come_out_with_their_fractional_bits(name, x, tmp_path):
     meant = estimator.predict(values).reshape(500, outputs)
     scores = form.evaluate(to_integers(values, FEATURES)).scores.reshape(500, outputs)
     assert np.abs(scores / 2.0**form.places - meant).max() <= 1e-4 * np.abs(meant).max()
-    proved(form, estimator, labels, values[:64], meant[:64], tmp_path / "b")
+    proved(form, estimator, labels, values[:64], meant[:64], tmp_path / "b", "scores")
 
 
 def test_boosting_of_25_actions_keeps_one_value_per_leaf(x):
