@@ -103,3 +103,18 @@ def described(
             )
     opset = {item.domain or "ai.onnx": item.version for item in model.opset_import}
     return {"opset": opset, "states": len(states["state_in"])}
+
+
+def states_of(content: bytes, where: str) -> list[dict[str, Any]]:
+    """What a recurrent file remembers, as :class:`models.output.State` has it."""
+    model = parsed(content, where)
+    said = properties(model)
+    names = [json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")]
+    shapes = {
+        given.name: [size.dim_value for size in given.type.tensor_type.shape.dim]
+        for given in model.graph.input
+    }
+    return [
+        {"given": given, "returned": returned, "width": shapes[given][-1]}
+        for given, returned in zip(*names, strict=True)
+    ]

@@ -23,10 +23,7 @@ STORED = 256
 
 
 def source_from_onnx(path: Path) -> Source:
-    """An ONNX file as exporters take it.
-
-    Its metadata are those of :func:`export.onnx_file.metadata`. Having no data of its own, it gets
-    observations drawn from its features' ranges.
+    """An ONNX file as exporters take it, see :func:`source_from_bytes`.
 
     Raises
     ------
@@ -37,7 +34,29 @@ def source_from_onnx(path: Path) -> Source:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: give a readable ONNX file") from None
-    said = properties(parsed(content, str(path)))
+    return source_from_bytes(content, path.stem, str(path))
+
+
+def source_from_bytes(content: bytes, name: str, path: str) -> Source:
+    """An ONNX file's content as exporters take it.
+
+    Its metadata are those of :func:`export.onnx_file.metadata`. Having no data of its own, it gets
+    observations drawn from its features' ranges.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        Of the model.
+    path : str
+        Where it is from, for messages.
+
+    Raises
+    ------
+    UserError
+        When it can't be run, or its metadata don't describe its features.
+    """
+    said = properties(parsed(content, path))
     try:
         specs = [Feature(**spec) for spec in json.loads(said["feature_specs"])]
         labels = tuple(str(label) for label in json.loads(said["labels"]))
@@ -62,7 +81,7 @@ def source_from_onnx(path: Path) -> Source:
     drawn = np.random.default_rng(0).integers(low, high, (STORED, len(low)), endpoint=True)
     values = to_values(drawn, features)
     return Source(
-        name=path.stem,
+        name=name,
         version="1",
         family=said.get("family", "onnx"),
         kind="network" if form is None else form.kind,
@@ -73,7 +92,7 @@ def source_from_onnx(path: Path) -> Source:
         no_form=no_form,
         onnx=content,
         values=values,
-        probability=predict(content, values, str(path)),
+        probability=predict(content, values, path),
         feature_settings=settings,
         output=with_scale(output, form),
     )

@@ -59,7 +59,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
 
     from export.entry import size_of
     from export.fixed import to_integers
-    from export.onnx_run import decided
+    from export.onnx_run import decided, predict
     from export.params import tolerance_of
     from export.source import source_of
 
@@ -70,7 +70,11 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
         problems = report["problems"] + _altered(model)
         return {**report, "evaluation": None, "problems": problems, "ok": not problems}
     source = source_of(model)
-    error = np.abs(model.answers(source.values) - source.probability)
+    if model.meta.states:
+        answers = predict(source.onnx, source.values, model.meta.name)
+    else:
+        answers = model.answers(source.values)
+    error = np.abs(answers - source.probability)
     error = error.reshape(len(source.values), -1).max(axis=1) / size_of(source.probability)
     mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
     report = {"vectors": len(error), "mismatches": mismatches}

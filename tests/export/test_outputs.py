@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import small_networks
 from small_models import FEATURES
 from test_lower_several import FOUR, boosted, forest, four, lightgbm, network
 from test_several import ACTIONS, actions_of, observations
@@ -12,6 +13,7 @@ from data.errors import UserError
 from export.entry import write_entry
 from export.lower import lower
 from export.manifest import read_manifest
+from export.network_entry import write_network
 from export.onnx_file import convert
 from export.onnx_source import source_from_onnx
 from features.grid import on_grid
@@ -122,6 +124,20 @@ def test_an_onnx_file_of_real_values_says_so_in_its_metadata(x, tmp_path, capsys
     assert source.output.units == UNITS
     manifest = proved(path, tmp_path / "out", capsys, "c", "onnx", "python")
     assert manifest["output"]["scale"] == source.output.scale
+
+
+@pytest.mark.parametrize("make", [small_networks.policy, lambda: small_networks.recurrent("LSTM")])
+def test_a_networks_file_is_kept_as_an_entry(make, tmp_path, capsys):
+    meta = {"family": "test", "created_by": "the tests"}
+    where = write_network("a-policy", make(), meta, {"n": 1}, "# a\n", zoo=tmp_path)
+    model = load(where)
+    recurrent = model.meta.kind == "lstm"
+    assert [s.returned for s in model.meta.states] == (["h_out", "c_out"] if recurrent else [])
+    assert all(state.width == 8 for state in model.meta.states)
+    assert model.meta.labels == (("NSB", "SB") if recurrent else small_networks.ACTIONS)
+    assert main(["zoo", "verify", "a-policy", "--zoo", str(tmp_path)]) == 0
+    capsys.readouterr()
+    proved(where, tmp_path / "out", capsys, "mlp-c", "onnx", "json")
 
 
 def test_released_entries_say_nothing_of_what_they_had_no_need_to():
