@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from export.forms.trees import Trees
-from export.ir import Form
+from export.ir import Form, Ints
 from export.lower.network import lower_network
 from export.lower.onnx_chain import graph_of, path_to
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.trees import added_scores, mean_of_rows
 from features.spec import Feature
-from models.trees import TreeArrays
 
 Floats = NDArray[np.float64]
 OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
@@ -59,7 +59,10 @@ def lower_file(
     first, *rest = path_to(graph, "scores", constants)
     if first.op_type not in OPERATORS:
         raise NotLowerable(f"{first.op_type} before trees has no integer form here")
-    ensemble = _Ensemble(first, len(features))
+    try:
+        ensemble = _Ensemble(first, len(features))
+    except (LookupError, TypeError, ValueError) as error:
+        raise NotLowerable(f"a tree ensemble that can't be read: {error}") from None
     priors, placed = ensemble.priors, np.eye(ensemble.outputs)
     for node in rest:
         given = [np.asarray(constants[name]) for name in node.input if name in constants]
@@ -75,13 +78,24 @@ def lower_file(
     return ensemble.form(features, labels, placed, priors, regressor=kind == "scores")
 
 
+@dataclass(frozen=True)
+class _Tree:
+    """One tree as scikit-learn has it: arrays [nodes], -1 for the children of a leaf."""
+
+    feature: Ints
+    threshold: Floats
+    children_left: Ints
+    children_right: Ints
+    max_depth: int
+
+
 class _Ensemble:
     """A tree operator's trees as arrays.
 
     Attributes
     ----------
     outputs : int
-    trees : list of TreeArrays
+    trees : list of _Tree
     weights : list of float64 arrays [nodes, outputs]
     priors : float64 array [outputs]
     """
@@ -105,6 +119,8 @@ class _Ensemble:
         weights = np.zeros((len(keys), self.outputs))
         leaves = (said[f"{prefix}_{key}"] for key in ("treeids", "nodeids", "ids", "weights"))
         for tree, leaf, output, weight in zip(*leaves, strict=True):
+            if not 0 <= output < self.outputs:
+                raise NotLowerable(f"a leaf of an output {output} that isn't there")
             weights[place[tree, leaf], output] += weight
         if said.get("aggregate_function", b"SUM") == b"AVERAGE":
             weights /= len(set(said["nodes_treeids"]))
@@ -112,7 +128,7 @@ class _Ensemble:
             raise NotLowerable("trees whose leaves aren't added have no integer form")
         if len(self.priors) != self.outputs or len(place) != len(keys):
             raise NotLowerable("a tree ensemble whose counts differ")
-        self.trees: list[TreeArrays] = []
+        self.trees: list[_Tree] = []
         self.weights: list[Floats] = []
         for tree in dict.fromkeys(said["nodes_treeids"]):
             rows = self._rows(said, place, tree)
@@ -143,11 +159,15 @@ class _Ensemble:
         nodes = np.array([row[0] for row in rows])
         left, right = (np.array([row[i] for row in rows]) for i in (1, 2))
         feature = np.where(left < 0, -1, np.array(said["nodes_featureids"])[nodes])
-        if feature.max() >= n_features:
+        if feature.max() >= n_features or feature[left >= 0].min(initial=0) < 0:
             raise NotLowerable("trees that compare a feature that isn't there")
         threshold = np.array(said["nodes_values"], dtype=np.float64)[nodes]
         self.weights.append(weights[nodes])
-        self.trees.append(TreeArrays(feature, threshold, left, right, np.zeros(len(nodes))))
+        depth = np.zeros(len(nodes), dtype=np.int64)
+        # Children stand behind their parents.
+        for at in np.flatnonzero(left >= 0):
+            depth[left[at]] = depth[right[at]] = depth[at] + 1
+        self.trees.append(_Tree(feature, threshold, left, right, int(depth.max())))
 
     def form(
         self,

@@ -1,8 +1,11 @@
 """What a model's answers are, from an estimator or an ONNX file to a verified bundle."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
+import onnx
 import pytest
 import small_networks
 from small_models import FEATURES
@@ -11,7 +14,8 @@ from test_several import ACTIONS, actions_of, observations
 
 from data.errors import UserError
 from export.entry import write_entry
-from export.lower import lower
+from export.lower import NotLowerable, lower
+from export.lower.tree_file import lower_file
 from export.manifest import read_manifest
 from export.network_entry import write_network
 from export.onnx_file import convert
@@ -112,6 +116,33 @@ def test_an_onnx_file_alone_is_enough(make, x, tmp_path, capsys):
     k = np.random.default_rng(2).integers(0, 10**6, (3000, 4))
     assert (source.form.evaluate(k).classes != answers.evaluate(k).classes).mean() <= 0.001
     proved(path, tmp_path / "out", capsys, "c", "onnx", "json")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "index", "wrong"),
+    [
+        ("nodes_truenodeids", 0, 0),
+        ("nodes_falsenodeids", 0, 10**6),
+        ("nodes_featureids", 0, 77),
+        ("nodes_featureids", 0, -1),
+        ("class_ids", 0, 99),
+        ("class_ids", 0, -1),
+        ("class_nodeids", 0, 10**6),
+    ],
+)
+def test_trees_that_arent_trees_have_no_form(attribute, index, wrong, x):
+    content = convert(policy(x), FEATURES, "learned", ACTIONS, {})
+    model = onnx.load_from_string(content)
+    (node,) = (n for n in model.graph.node if n.op_type == "TreeEnsembleClassifier")
+    (one,) = (a for a in node.attribute if a.name == attribute)
+    one.ints[index] = wrong
+    with pytest.raises(NotLowerable):
+        lower_file(model.SerializeToString(), FEATURES, ACTIONS, 0.5, "action")
+
+
+def test_reading_trees_of_a_file_takes_no_library_that_trained_them():
+    code = "import export.onnx_source, sys; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_onnx_file_of_real_values_says_so_in_its_metadata(x, tmp_path, capsys):
