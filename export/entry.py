@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from features.spec import Feature
+    from models.output import Output
     from models.sbd.windows import Windows
 
 STORED_VECTORS = 256
@@ -79,6 +80,53 @@ def final_name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
+def answered(
+    estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """A fitted estimator's answers on rows [n, d].
+
+    Returns
+    -------
+    float64 array [n] or [n, labels]
+        P(``labels[1]``) of two classes; else the probability of each label, 0 of one that training
+        lacked, or a regressor's outputs.
+    """
+    import numpy as np
+
+    from export.lower.prepare import is_regressor, places_of
+    from models.sbd.train.classifiers import probability
+
+    if is_regressor(estimator):
+        return np.asarray(estimator.predict(values), dtype=np.float64).reshape(-1, len(labels))
+    if len(labels) == 2:
+        return probability(estimator, values)
+    found = np.zeros((len(values), len(labels)))
+    found[:, list(places_of(estimator, labels))] = estimator.predict_proba(values)
+    return found
+
+
+def size_of(answers: NDArray[np.float64]) -> float:
+    """What errors of answers are measured by: 1 of probabilities, the largest of real scores."""
+    import numpy as np
+
+    return 1.0 if answers.ndim == 1 else max(1.0, float(np.abs(answers).max(initial=0.0)))
+
+
+def _output(estimator: Any, meta: Mapping[str, Any], labels: tuple[str, ...], name: str) -> Output:
+    """What an entry's answers are: of a regressor real scores, unless its meta says more."""
+    from export.lower.prepare import is_regressor
+    from models.output import Output
+
+    regressor = is_regressor(estimator)
+    output = Output.parse(meta.get("output", {"kind": "scores"} if regressor else {}), name)
+    problem = output.problem(labels)
+    if regressor != (output.kind == "scores"):
+        problem = "output.kind: a regressor's answers are scores, a classifier's classes or action"
+    if problem:
+        raise UserError(f"model {name!r}: {problem}")
+    return output
+
+
 def write_entry(
     name: str,
     estimator: Any,
@@ -99,16 +147,17 @@ def write_entry(
     ----------
     name : str
         The zoo's name, such as ``smartsbd-dt``.
-    estimator : fitted scikit-learn classifier
-        Binary; its larger class is SB. Scalers in a ``Pipeline`` and a
+    estimator : fitted scikit-learn classifier or regressor
+        Of two classes, the larger is ``labels[1]``; of more, classes are labels or their indices;
+        a regressor has an output per label. Scalers in a ``Pipeline`` and, of two classes, a
         ``CalibratedClassifierCV(ensemble=False)`` are understood.
     features : sequence of Feature
         The columns that it was fitted on, in order.
     meta : mapping
         Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least;
         ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
-        ``calibration``, ``accumulation``, ``labels``; ``feature_settings`` where the vectors
-        weren't computed with the defaults.
+        ``calibration``, ``accumulation``, ``labels``, ``output``; ``feature_settings`` where the
+        vectors weren't computed with the defaults.
     vectors : float array [n, d]
         Observations, best the whole training table: the loss to integers is measured on all of
         them, and an even sample of their fixed-point values is kept with the estimator's answers.
@@ -139,21 +188,24 @@ def write_entry(
 
     from export.document import dumps
     from export.fixed import to_integers
+    from export.loss import apart, real_scores
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
-    from export.onnx_run import predict
+    from export.onnx_run import decided, predict
     from export.params import WORST_FLOAT_ERROR
+    from export.source import with_scale
     from features.grid import on_grid
     from features.sbd import settings_for
     from features.spec import schema_hash
     from models import store
+    from models.output import CLASSES
     from models.sbd import digits
     from models.sbd.drift import reference as references
     from models.sbd.evaluate import testset
     from models.sbd.params import THRESHOLD
-    from models.sbd.train.classifiers import probability as answered
 
-    pair = tuple(meta.get("labels", ("NSB", "SB")))
+    names = tuple(meta.get("labels", ("NSB", "SB")))
+    output = _output(estimator, meta, names, name)
     threshold = float(meta.get("threshold", THRESHOLD))
     values = np.asarray(vectors, dtype=np.float64)
     finite = np.isfinite(values).all(axis=1)
@@ -161,11 +213,13 @@ def write_entry(
         raise UserError(f"model {name!r}: no row of the training table is finite in all features")
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
-    probability = answered(estimator, values)
+    probability = answered(estimator, values, names)
     settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
-    onnx = convert(estimator, features, name, (pair[0], pair[1]), settings)
+    said = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
+    onnx = convert(estimator, features, name, names, settings, said)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
+    float_error /= size_of(probability)
     if not float_error <= WORST_FLOAT_ERROR:
         raise UserError(
             f"model {name!r}: its ONNX form errs by {float_error:.2g}: use a smaller C or depth"
@@ -175,7 +229,7 @@ def write_entry(
         "model.onnx": onnx,
         "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": vectors_file(kept, answered(estimator, kept)),
+        "vectors.json": vectors_file(kept, answered(estimator, kept, names)),
     }
     described: dict[str, Any] = {
         **meta,
@@ -185,18 +239,29 @@ def write_entry(
         "feature_specs": [asdict(f) for f in features],
         "feature_settings": settings,
         "schema_hash": schema_hash(features, settings),
-        "labels": pair,
+        "labels": names,
     }
     try:
-        form = lower(estimator, features, (pair[0], pair[1]), threshold)
+        form = lower(estimator, features, names, threshold)
     except NotLowerable as error:
         described["no_form"] = str(error)
     else:
         files["model.json"] = dumps(form).encode()
-        integer_classes = form.evaluate(to_integers(values, features)).classes
-        float_classes = (probability > threshold).astype(np.int64)
+        integers = form.evaluate(to_integers(values, features))
         described["kind"] = form.kind
-        described["scaling"] = loss(float_classes, integer_classes, truth)
+        output = with_scale(output, form)
+        if output.kind == "scores":
+            found = real_scores(form, to_integers(values, features))
+            largest = float(np.abs(found - probability).max()) / size_of(probability)
+            described["scaling"] = {
+                "rows": len(values),
+                "disagreements": len(apart(found, probability)),
+                "largest_error": digits.bound(largest),
+            }
+        else:
+            floats = decided(probability, threshold)
+            described["scaling"] = loss(floats, integers.classes, truth)
+    described["output"] = output.model_dump(mode="json")
     described["scaling"] = {
         **described.get("scaling", {}),
         "float_error": digits.bound(float_error),
@@ -205,7 +270,7 @@ def write_entry(
         test = digits.stored(test, features)
         columns = [feature.name for feature in features]
         rows = test.matrix(columns)
-        answers = {"model.onnx": (predict(onnx, rows, name) > threshold).astype(np.int64)}
+        answers = {"model.onnx": decided(predict(onnx, rows, name), threshold)}
         if "model.json" in files:
             answers["model.json"] = form.evaluate(to_integers(rows, features)).classes
         files[testset.FILE] = testset.dump(test, columns, answers)

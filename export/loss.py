@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from export.fixed import limits, to_integers
-from export.ir import Ints
+from export.ir import Form, Ints
 from export.source import Source
 
 RANDOM = 4096
+APART = 0.01
+Floats = NDArray[np.float64]
 Decide = Callable[[Ints], Ints]
 
 
@@ -20,6 +23,22 @@ def disagreements(ours: Ints, theirs: Ints) -> dict[str, Any]:
     differing = int((ours != theirs).sum())
     share = differing / len(ours) if len(ours) else 0.0
     return {"vectors": len(ours), "disagreements": differing, "share": share}
+
+
+def apart(ours: Floats, theirs: Floats) -> Ints:
+    """Rows [k] of real scores [n, labels] that differ by more than a hundredth of their range."""
+    ours, theirs = (np.reshape(one, (len(one), -1)) for one in (ours, theirs))
+    if not len(theirs):
+        return np.zeros(0, dtype=np.int64)
+    step = APART * np.maximum(np.ptp(theirs, axis=0), np.finfo(np.float32).eps)
+    # Written so that a NaN counts as a difference.
+    return np.flatnonzero(~(np.abs(ours - theirs) <= step).all(axis=1))
+
+
+def real_scores(form: Form, x: Ints) -> Floats:
+    """A form's scores in their own unit, float64 [n, labels], of int64 [n, d] observations."""
+    places: int = getattr(form, "places", 0)
+    return np.reshape(form.evaluate(x).scores / 2.0**places, (len(x), form.outputs))
 
 
 def measured(source: Source, ours: Decide, theirs: Decide, seed: int = 1) -> dict[str, Any]:

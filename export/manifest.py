@@ -28,6 +28,7 @@ from export.source import Source
 from export.targets import emit, stated
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
+from models.output import CLASSES, Output
 from models.store import unaltered
 
 MANIFEST = "manifest.json"
@@ -88,6 +89,11 @@ class Bundle:
         return dict(self.manifest["feature_settings"])
 
     @property
+    def output(self) -> Output:
+        """What its answers are."""
+        return Output(**self.manifest.get("output", {}))
+
+    @property
     def threshold(self) -> float:
         """On the probability of ``labels[1]``."""
         return float(self.manifest["threshold"])
@@ -142,6 +148,7 @@ def bundle_files(
         "kind": source.kind,
         "labels": list(source.labels),
         "threshold": source.threshold,
+        **({} if source.output == CLASSES else {"output": source.output.model_dump(mode="json")}),
         "cut": None if source.form is None else source.form.cut,
         "features": _features(source.features),
         "feature_settings": source.feature_settings,

@@ -12,6 +12,7 @@ from export.ir import MAX_FEATURES
 from export.params import WORST_FLOAT_ERROR, WORST_INT8_ERROR
 from export.source import identifier
 from models.meta import NAME
+from models.output import Output, OutputKind
 
 FORMAT = "cczoo-bundle"
 VERSION = 2
@@ -72,6 +73,14 @@ class Vector(Document):
     score: Wide | list[Wide] | None = None
 
 
+class Answers(Document):
+    """A :class:`models.output.Output`."""
+
+    kind: OutputKind
+    units: list[Text] = Field(max_length=256)
+    scale: int | None = Field(ge=1, le=2**62)
+
+
 class Int8(Document):
     """What 8-bit weights cost; ``tolerance`` is what verification allows."""
 
@@ -113,6 +122,7 @@ class Manifest(Document):
     kind: Text
     labels: list[Label] = Field(min_length=1, max_length=256)
     threshold: float = Field(ge=0, le=1, allow_inf_nan=False)
+    output: Answers = Answers(kind="classes", units=[], scale=None)
     cut: Wide | None
     features: list[Column] = Field(min_length=1, max_length=MAX_FEATURES)
     feature_settings: dict[str, Any] = Field(default_factory=dict)
@@ -131,6 +141,9 @@ class Manifest(Document):
     def _fits_together(self) -> Manifest:
         if self.identifier != identifier(self.name):
             raise ValueError("identifier: isn't that of the name")
+        said = Output(**self.output.model_dump())
+        if problem := said.problem(tuple(self.labels)):
+            raise ValueError(problem)
         width, answers = len(self.features), set()
         for i, row in enumerate(self.vectors):
             if len(row.values) != width or len(row.features) != width:

@@ -10,8 +10,10 @@ from export.lower.prepare import NotLowerable, is_regressor, places_of
 from export.onnx_metadata import OPSET, metadata
 from features.spec import Feature
 
-TREE_LIBRARIES = frozenset({"LGBMClassifier", "XGBClassifier", "TreeEnsemble"})
-"""Classifiers that skl2onnx doesn't know; see :mod:`export.onnx_trees`."""
+TREE_LIBRARIES = frozenset(
+    {"LGBMClassifier", "LGBMRegressor", "XGBClassifier", "XGBRegressor", "TreeEnsemble"}
+)
+"""Estimators that skl2onnx doesn't know; see :mod:`export.onnx_trees`."""
 
 
 def convert(

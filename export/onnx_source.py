@@ -10,13 +10,14 @@ import numpy as np
 
 from data.errors import UserError
 from export.fixed import limits, to_values
-from export.lower.network import lower_network
 from export.lower.prepare import NotLowerable
+from export.lower.tree_file import lower_file
 from export.onnx_metadata import properties
 from export.onnx_run import predict
-from export.source import Source
+from export.source import Source, with_scale
 from features.spec import Feature
 from models.onnx_safe import parsed
+from models.output import Output
 
 STORED = 256
 
@@ -42,17 +43,20 @@ def source_from_onnx(path: Path) -> Source:
         labels = tuple(str(label) for label in json.loads(said["labels"]))
         low, high = limits(specs)
         settings = dict(json.loads(said.get("feature_settings", "{}")))
+        output = Output.parse(json.loads(said.get("output", "{}")), f"{path}: output")
     except (KeyError, TypeError, ValueError) as error:
         names = ", ".join(f.name for f in fields(Feature))
         raise UserError(
             f"{path}: its metadata must hold feature_specs ({names} of each) and labels as JSON: "
             f"{type(error).__name__} {error}: write them with export.onnx_file.metadata"
         ) from None
+    if problem := output.problem(labels):
+        raise UserError(f"{path}: its metadata: {problem}")
     features = tuple(specs)
     threshold = float(said.get("threshold", 0.5))
     form, no_form = None, ""
     try:
-        form = lower_network(content, features, labels, threshold)
+        form = lower_file(content, features, labels, threshold, output.kind)
     except NotLowerable as error:
         no_form = str(error)
     drawn = np.random.default_rng(0).integers(low, high, (STORED, len(low)), endpoint=True)
@@ -71,4 +75,5 @@ def source_from_onnx(path: Path) -> Source:
         values=values,
         probability=predict(content, values, str(path)),
         feature_settings=settings,
+        output=with_scale(output, form),
     )

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from export.lower.ensemble import as_ensemble
+from export.lower.ensemble import as_added, as_ensemble
 from export.lower.prepare import NotLowerable, Prepared, prepare
 from features.spec import Feature
-from models.trees import MEAN, TreeEnsemble
+from models.trees import MEAN, AddedTrees, TreeEnsemble
 
 Floats = NDArray[np.float64]
+UNSEEN = -1e9
+"""Margin of a class that training lacked."""
 
 
 def convert_trees(
@@ -41,34 +43,39 @@ def convert_trees(
     from export.onnx_metadata import OPSET, metadata
 
     try:
-        prepared = prepare(estimator, tuple(features), (labels[0], labels[1]), 0.5)
-        ensemble = as_ensemble(prepared)
+        prepared = prepare(estimator, tuple(features), labels, 0.5)
+        attributes, link = _of_two(prepared) if prepared.binary else _of_several(prepared)
     except NotLowerable as error:
         raise UserError(f"model {name!r}: no conversion to ONNX: {error}") from None
-    attributes: dict[str, Any] = {
-        "n_targets": 1,
-        "aggregate_function": "AVERAGE" if ensemble.link == MEAN else "SUM",
-        "base_values": [float(ensemble.prior)],
-        **_attributes(prepared, ensemble),
-    }
-    link = "Identity" if ensemble.link == MEAN else "Sigmoid"
-    nodes = [
-        helper.make_node(
-            "TreeEnsembleRegressor",
-            ["features"],
-            ["scores"],
-            domain="ai.onnx.ml",
-            **attributes,
-        ),
-        helper.make_node("Reshape", ["scores", "flat"], ["chosen"]),
-        helper.make_node(link, ["chosen"], ["probability"]),
-    ]
+    priors = attributes.pop("priors", [])
+    ensemble = helper.make_node(
+        "TreeEnsembleRegressor", ["features"], ["sums"], domain="ai.onnx.ml", **attributes
+    )
+    constants = []
+    shape: list[str | int | None] = ["N"]
+    if prepared.binary:
+        ensemble.output[0] = "scores"
+        constants = [helper.make_tensor("flat", TensorProto.INT64, [1], [-1])]
+        nodes = [
+            ensemble,
+            helper.make_node("Reshape", ["scores", "flat"], ["chosen"]),
+            helper.make_node(link, ["chosen"], ["probability"]),
+        ]
+    else:
+        shape.append(len(labels))
+        # Not as base_values: ONNX Runtime leaves them out of a sum that no tree adds to.
+        constants = [helper.make_tensor("priors", TensorProto.FLOAT, [len(priors)], priors)]
+        nodes = [
+            ensemble,
+            helper.make_node("Add", ["sums", "priors"], ["margins"]),
+            helper.make_node(link, ["margins"], ["scores"]),
+        ]
     graph = helper.make_graph(
         nodes,
         name,
         [helper.make_tensor_value_info("features", TensorProto.FLOAT, [None, len(features)])],
-        [helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["N"])],
-        [helper.make_tensor("flat", TensorProto.INT64, [1], [-1])],
+        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, shape)],
+        constants,
     )
     imports = [helper.make_opsetid(domain, version) for domain, version in OPSET.items()]
     model = helper.make_model(graph, opset_imports=imports, producer_name="cczoo")
@@ -78,8 +85,36 @@ def convert_trees(
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _attributes(prepared: Prepared, ensemble: TreeEnsemble) -> dict[str, list[Any]]:
-    """Nodes and leaves of all trees, as the operator wants them."""
+def _of_two(prepared: Prepared) -> tuple[dict[str, Any], str]:
+    """Attributes of the operator, and what makes probabilities of its sums."""
+    ensemble = as_ensemble(prepared)
+    attributes = {
+        "n_targets": 1,
+        "aggregate_function": "AVERAGE" if ensemble.link == MEAN else "SUM",
+        "base_values": [float(ensemble.prior)],
+        **_attributes(prepared, ensemble, [0] * len(ensemble.trees)),
+    }
+    return attributes, "Identity" if ensemble.link == MEAN else "Sigmoid"
+
+
+def _of_several(prepared: Prepared) -> tuple[dict[str, Any], str]:
+    """The same with one sum per label; a class that training lacked has no probability."""
+    ensemble = as_added(prepared)
+    base = dict(zip(prepared.places_of, ensemble.priors, strict=True))
+    targets = [prepared.places_of[output] for output in ensemble.outputs]
+    attributes = {
+        "n_targets": len(prepared.labels),
+        "aggregate_function": "SUM",
+        "priors": [base.get(label, UNSEEN) for label in range(len(prepared.labels))],
+        **_attributes(prepared, ensemble, targets),
+    }
+    return attributes, "Identity" if prepared.regressor else "Softmax"
+
+
+def _attributes(
+    prepared: Prepared, ensemble: TreeEnsemble | AddedTrees, targets: Sequence[int]
+) -> dict[str, list[Any]]:
+    """Nodes and leaves of all trees, as the operator wants them; the target of each tree."""
     found: dict[str, list[Any]] = {}
     for number, tree in enumerate(ensemble.trees):
         leaf = tree.children_left < 0
@@ -97,7 +132,7 @@ def _attributes(prepared: Prepared, ensemble: TreeEnsemble) -> dict[str, list[An
             "nodes_falsenodeids": np.where(leaf, 0, tree.children_right).tolist(),
             "target_treeids": [number] * int(leaf.sum()),
             "target_nodeids": ids[leaf].tolist(),
-            "target_ids": [0] * int(leaf.sum()),
+            "target_ids": [targets[number]] * int(leaf.sum()),
             "target_weights": tree.value[leaf].tolist(),
         }
         for key, part in parts.items():

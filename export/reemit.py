@@ -77,6 +77,7 @@ def source_of(bundle: Bundle) -> Source:
         scaling=scaling,
         passes=tuple(said["passes"]),
         source_model_hash=said["source_model_hash"],
+        output=bundle.output,
     )
 
 

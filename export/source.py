@@ -14,6 +14,7 @@ from data.errors import UserError
 from export.document import loads, model_hash
 from export.ir import Form
 from features.spec import Feature, schema_hash
+from models.output import CLASSES, Output
 
 if TYPE_CHECKING:
     from models.store import ZooModel
@@ -42,7 +43,8 @@ class Source:
         The float model; empty where there is none.
     values, probability : float arrays [n, d] and [n]
         Observations with the trained model's answers: probabilities of ``labels[1]``, or
-        [n, labels] scores of a policy. A model with a state sees the rows as one sequence.
+        [n, labels] scores of more classes, actions or real values. A model with a state sees the
+        rows as one sequence.
     scaling : dict
         Accuracy lost to integers, as measured in training.
     passes : tuple of dict
@@ -51,6 +53,8 @@ class Source:
         Hash of the form before that.
     feature_settings : dict
         What the features are computed with, :func:`features.sbd.settings_for` of their family.
+    output : Output
+        What its answers are.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Source:
     passes: tuple[dict[str, Any], ...] = ()
     source_model_hash: str = ""
     feature_settings: dict[str, Any] = field(default_factory=dict)
+    output: Output = CLASSES
 
     @property
     def identifier(self) -> str:
@@ -86,6 +91,14 @@ class Source:
     def schema_hash(self) -> str:
         """Hash of the features' definitions and settings."""
         return schema_hash(self.features, self.feature_settings)
+
+
+def with_scale(output: Output, form: Form | None) -> Output:
+    """The output with the scale that real scores have in an integer form."""
+    places = getattr(form, "places", None)
+    if output.kind != "scores" or places is None:
+        return output
+    return output.model_copy(update={"scale": 1 << int(places)})
 
 
 def identifier(name: str) -> str:
@@ -130,4 +143,5 @@ def source_of(model: ZooModel) -> Source:
         probability=probability,
         scaling=meta.scaling,
         feature_settings=meta.feature_settings,
+        output=meta.output,
     )

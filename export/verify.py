@@ -15,6 +15,7 @@ from export.budget import Budget
 from export.certificate import certificate_problem, target_hash, write_certificate
 from export.fixed import to_integers
 from export.harness import RUNTIME, CannotRun, Missing
+from export.loss import apart, real_scores
 from export.manifest import MANIFEST, Bundle, maker, read_bundle
 from export.onnx_run import decided
 from export.params import VerifyParams, differing_at_most
@@ -186,6 +187,9 @@ def _stored_answers(bundle: Bundle) -> list[str]:
         if one and bundle.probability.ndim != 1:
             return [*problems, "stored vectors: one probability each was expected"]
         int8 = bool(bundle.manifest["options"].get("int8"))
+        if bundle.output.kind == "scores":
+            scores = real_scores(bundle.form, bundle.integers)
+            unlike_float = len(apart(scores, bundle.probability))
         if "onnx" in bundle.manifest["targets"] and unlike_float > differing_at_most(
             len(rows), int8
         ):

@@ -8,17 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data.errors import UserError, one_line
 from data.strict import Strict
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
+from models.output import CLASSES, Output, State
 from models.sbd.params import THRESHOLD
 
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9 ._+-]{0,99}$"
 """Of a model: it is a file's name, and stands in generated code."""
 MAX_META_BYTES = 4 << 20
+
+
+LATER = frozenset({"output", "states"})
+"""Fields that came later: an entry that says nothing new by them is as it was before."""
 
 
 class FeatureSpec(Strict):
@@ -56,9 +61,14 @@ class Meta(Strict):
     data_hash, git_commit, created_by : str
         Training table, commit and command that made the model.
     labels : tuple of str
-        Names of class 0 and class 1; ``probability`` is of class 1.
+        Names of the classes, actions or scores. With two classes ``probability`` is of class 1;
+        otherwise the answers are ``scores``, one per label.
     threshold : float
-        Class 1 where the probability is above it.
+        Of two classes: class 1 where the probability is above it.
+    output : Output
+        What the answers are; left out of the file where they are classes.
+    states : tuple of State
+        What a recurrent model remembers; left out of the file where it is nothing.
     calibration, accumulation : mapping
         Settings of the trainer for verdicts over several windows.
     scaling : mapping
@@ -84,14 +94,31 @@ class Meta(Strict):
     data_hash: str = ""
     git_commit: str = ""
     created_by: str = ""
-    labels: tuple[str, str] = ("NSB", "SB")
+    labels: tuple[str, ...] = ("NSB", "SB")
     threshold: float = Field(THRESHOLD, ge=0, le=1)
+    output: Output = CLASSES
+    states: tuple[State, ...] = ()
     calibration: dict[str, Any] = Field(default_factory=dict)
     accumulation: dict[str, Any] = Field(default_factory=dict)
     scaling: dict[str, Any] = Field(default_factory=dict)
     no_form: str = ""
     files: dict[str, str] = Field(default_factory=dict)
     seal: str = ""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Meta:
+        if problem := self.output.problem(self.labels):
+            raise ValueError(problem)
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """What ``meta.json`` holds: fields that most models don't need aren't there for those."""
+        plain = {name for name in LATER if getattr(self, name) == self._default(name)}
+        return self.model_dump(mode="json", exclude=plain)
+
+    @classmethod
+    def _default(cls, name: str) -> Any:
+        return cls.model_fields[name].get_default()
 
 
 def read_meta(directory: Path) -> Meta:
@@ -128,7 +155,9 @@ def seal_of(meta: Meta, directory: Path) -> str:
     # An entry of the time before settings were kept was sealed without the field.
     unknown = {"feature_settings"} - meta.model_fields_set
     try:
-        tree = meta.model_dump(mode="json", exclude={"seal", *unknown})
+        tree = meta.document()
+        for name in {"seal", *unknown}:
+            tree.pop(name, None)
         text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
     except (ValueError, RecursionError):

@@ -125,9 +125,30 @@ class ZooModel:
         probability = self._session.run(["probability"], {"features": values.astype(np.float32)})[0]
         return np.asarray(probability, dtype=np.float64).reshape(-1)
 
+    def answers(self, table: Any) -> NDArray[np.float64]:
+        """What ``model.onnx`` answers: P(``labels[1]``) [N], or a score per label [N, labels].
+
+        ``table`` as for :meth:`predict_proba`.
+        """
+        if not self.several:
+            return self.predict_proba(table)
+        values = self._matrix(table)
+        if not len(values):
+            return np.zeros((0, len(self.meta.labels)))
+        scores = self._session.run(["scores"], {"features": values.astype(np.float32)})[0]
+        return np.asarray(scores, dtype=np.float64)
+
+    @property
+    def several(self) -> bool:
+        """Whether there is a score per label, and not one probability."""
+        return len(self.meta.labels) != 2 or self.meta.output.kind == "scores"
+
     def predict(self, table: Any) -> NDArray[np.int64]:
-        """Class of each observation (1 is ``labels[1]``), int64 [N]."""
-        return (self.predict_proba(table) > self.meta.threshold).astype(np.int64)
+        """Index of each observation's label, int64 [N]: the first largest score's."""
+        answers = self.answers(table)
+        if self.several:
+            return np.asarray(answers.argmax(axis=1), dtype=np.int64)
+        return (answers > self.meta.threshold).astype(np.int64)
 
     def _matrix(self, table: Any) -> NDArray[np.float64]:
         names = self.meta.features
@@ -239,7 +260,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     fields = {"feature_settings": {}, **meta, "files": hashes}
     checked = Meta.parse(fields, f"{directory}/meta.json")
     checked = checked.model_copy(update={"seal": seal_of(checked, directory)})
-    text = json.dumps(checked.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+    text = json.dumps(checked.document(), indent=2, sort_keys=True) + "\n"
     replace_directory(directory, {**files, "meta.json": text.encode()})
     return load(directory)
 

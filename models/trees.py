@@ -109,6 +109,77 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack([1 - p, p], axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class AddedTrees:
+    """Trees of which each adds to one of several scores, or to a real value.
+
+    Attributes
+    ----------
+    trees : tuple of TreeArrays
+    outputs : tuple of int
+        Class or output that each tree adds to.
+    priors : tuple of float
+        What each score starts from.
+    single : bool
+        As of `TreeEnsemble`.
+    """
+
+    trees: tuple[TreeArrays, ...]
+    outputs: tuple[int, ...]
+    priors: tuple[float, ...]
+    single: bool
+
+
+IDENTITY = frozenset(
+    {"regression", "regression_l1", "huber", "fair", "quantile", "mape"}
+    | {f"reg:{loss}error" for loss in ("squared", "absolute", "pseudohuber", "quantile")}
+)
+"""Objectives of LightGBM and XGBoost whose sums of leaves are the answers themselves."""
+
+
+def added(estimator: Any) -> AddedTrees:
+    """The trees of a fitted model of LightGBM or XGBoost: several classes, or real values.
+
+    Raises
+    ------
+    OtherTrees
+        When they aren't plain comparisons with thresholds, or their sums aren't the answers.
+    """
+    if type(estimator).__name__.startswith("LGBM"):
+        model = estimator.booster_.dump_model()
+        objective = str(model.get("objective", "")).split()
+        if objective[:1] != ["multiclass"] and (
+            len(objective) != 1 or objective[0] not in IDENTITY
+        ):
+            raise OtherTrees(f"LightGBM's objective {' '.join(objective)!r} has no sums of leaves")
+        if model.get("average_output"):
+            raise OtherTrees("LightGBM's random forest averages margins")
+        count = int(model["num_tree_per_iteration"])
+        trees = tuple(_lightgbm_tree(item["tree_structure"]) for item in model["tree_info"])
+        outputs = tuple(i % count for i in range(len(trees)))
+        return AddedTrees(trees, outputs, (0.0,) * count, single=False)
+    learner = json.loads(estimator.get_booster().save_raw("json"))["learner"]
+    objective = learner["objective"]["name"]
+    if objective not in IDENTITY | {"multi:softprob", "multi:softmax"}:
+        raise OtherTrees(f"XGBoost's objective {objective!r} has no sums of leaves")
+    if learner["gradient_booster"]["name"] != "gbtree":
+        raise OtherTrees("XGBoost's booster isn't plain trees")
+    grown = learner["gradient_booster"]["model"]
+    limit = getattr(estimator, "best_iteration", None)
+    end = len(grown["trees"]) if limit is None else grown["iteration_indptr"][limit + 1]
+    if any(int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in grown["trees"]):
+        raise OtherTrees("XGBoost's leaves hold vectors: grow one tree per output")
+    params = learner["learner_model_param"]
+    count = max(int(params["num_class"]), int(params.get("num_target", 1)), 1)
+    base = [float(text) for text in str(params["base_score"]).strip("[]").split(",")]
+    return AddedTrees(
+        tuple(map(_xgboost_tree, grown["trees"][:end])),
+        tuple(grown["tree_info"][:end]),
+        tuple(base) if len(base) == count else (base[0],) * count,
+        single=True,
+    )
+
+
 def of(estimator: Any) -> TreeEnsemble:
     """The trees of a fitted classifier of LightGBM or XGBoost, or what is trees already.
 
@@ -171,25 +242,27 @@ def from_xgboost(estimator: Any) -> TreeEnsemble:
     limit = getattr(estimator, "best_iteration", None)
     listed = model["gradient_booster"]["model"]["trees"][: None if limit is None else limit + 1]
     base = float(str(model["learner_model_param"]["base_score"]).strip("[]"))
-    trees = []
-    for tree in listed:
-        if any(tree["split_type"]):
-            raise OtherTrees("XGBoost splits by category")
-        leaf = np.asarray(tree["left_children"]) < 0
-        condition = np.asarray(tree["split_conditions"], dtype=np.float32)
-        # XGBoost goes left where input < condition, in float32.
-        before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
-        columns = {
-            "feature": np.where(leaf, -1, tree["split_indices"]),
-            "threshold": np.where(leaf, 0.0, before),
-            "children_left": tree["left_children"],
-            "children_right": np.where(leaf, -1, tree["right_children"]),
-            "value": np.where(leaf, condition.astype(np.float64), 0.0),
-        }
-        trees.append(_arrays(columns))
+    trees = map(_xgboost_tree, listed)
     d = int(model["learner_model_param"]["num_feature"])
     prior = math.log(base / (1 - base))
     return TreeEnsemble(tuple(trees), d, LOGISTIC, single=True, prior=prior)
+
+
+def _xgboost_tree(tree: Mapping[str, Any]) -> TreeArrays:
+    if any(tree["split_type"]):
+        raise OtherTrees("XGBoost splits by category")
+    leaf = np.asarray(tree["left_children"]) < 0
+    condition = np.asarray(tree["split_conditions"], dtype=np.float32)
+    # XGBoost goes left where input < condition, in float32.
+    before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
+    columns = {
+        "feature": np.where(leaf, -1, tree["split_indices"]),
+        "threshold": np.where(leaf, 0.0, before),
+        "children_left": tree["left_children"],
+        "children_right": np.where(leaf, -1, tree["right_children"]),
+        "value": np.where(leaf, condition.astype(np.float64), 0.0),
+    }
+    return _arrays(columns)
 
 
 def _arrays(columns: Mapping[str, Any]) -> TreeArrays:

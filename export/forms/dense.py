@@ -141,5 +141,5 @@ def read_layers(
 
 def check_outputs(outputs: int, labels: tuple[str, ...], where: str) -> None:
     """Malformed where scores and labels don't fit: one score for two labels, or one per label."""
-    if len(labels) < 2 or outputs not in {len(labels), 1 if len(labels) == 2 else 0}:
+    if outputs not in {len(labels), 1 if len(labels) == 2 else len(labels)}:
         raise Malformed(f"{where}: one score for two labels, or one per label, was expected")

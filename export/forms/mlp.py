@@ -11,7 +11,7 @@ import numpy as np
 from export.fixed import limits
 from export.forms.curve import Curve, curve_body, read_curve
 from export.forms.dense import RAW, Dense, check_outputs, layer_body, read_layers, through
-from export.ir import Ints, Verdicts, above_cut, checked, largest
+from export.ir import Ints, Verdicts, checked, verdicts
 from export.reading import integer
 from features.spec import Feature
 
@@ -50,7 +50,7 @@ class Mlp:
     def evaluate(self, x: Ints) -> Verdicts:
         """Verdicts on int64 [n, d] observations within 32 bits."""
         scores = through(self.layers, checked(x, self.features), self.curve)
-        return above_cut(scores[:, 0], self.cut) if self.outputs == 1 else largest(scores)
+        return verdicts(scores, self.labels, self.cut)
 
 
 def body(form: Mlp) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from export.forms.dense import (
     read_layers,
     through,
 )
-from export.ir import Ints, Verdicts, above_cut, checked, largest
+from export.ir import Ints, Verdicts, checked, verdicts
 from export.reading import Malformed, integer
 from features.spec import Feature
 
@@ -87,7 +87,7 @@ class Recurrent:
             h, c = step(given[row : row + 1], h, c)
             out[row] = h[0]
         scores = through(self.head, out, self.curve)
-        return above_cut(scores[:, 0], self.cut) if self.outputs == 1 else largest(scores)
+        return verdicts(scores, self.labels, self.cut)
 
     def _gru(self, given: Ints, h: Ints, c: Ints) -> tuple[Ints, Ints]:
         n, q = self.units, self.curve.q

@@ -20,11 +20,19 @@ LOWERINGS: dict[str, str] = {
     "ExtraTreeRegressor": "export.lower.tree",
     "RandomForestClassifier": "export.lower.forest",
     "ExtraTreesClassifier": "export.lower.forest",
+    "RandomForestRegressor": "export.lower.forest",
+    "ExtraTreesRegressor": "export.lower.forest",
     "GradientBoostingClassifier": "export.lower.boosted",
+    "GradientBoostingRegressor": "export.lower.boosted",
     "LGBMClassifier": "export.lower.ensemble",
+    "LGBMRegressor": "export.lower.ensemble",
     "XGBClassifier": "export.lower.ensemble",
+    "XGBRegressor": "export.lower.ensemble",
     "TreeEnsemble": "export.lower.ensemble",
     "MLPClassifier": "export.lower.mlp",
+    "MLPRegressor": "export.lower.mlp",
+    "LinearRegression": "export.lower.linear",
+    "Ridge": "export.lower.linear",
     "LogisticRegression": "export.lower.linear",
     "LogisticRegressionCV": "export.lower.linear",
     "LinearSVC": "export.lower.linear",
@@ -32,15 +40,8 @@ LOWERINGS: dict[str, str] = {
     "SVC": "export.lower.svm",
 }
 """Estimator's class name -> module with ``lower(Prepared) -> Form``."""
-SEVERAL = frozenset(
-    {
-        "DecisionTreeClassifier",
-        "ExtraTreeClassifier",
-        "DecisionTreeRegressor",
-        "ExtraTreeRegressor",
-    }
-)
-"""Estimators that have a form with other than two classes, or with real scores."""
+BINARY = frozenset({"LinearSVC", "SGDClassifier", "SVC", "TreeEnsemble"})
+"""Estimators that have a form with two classes alone."""
 
 
 def lower(
@@ -84,7 +85,7 @@ def lower(
     name = type(prepared.estimator).__name__
     if name not in LOWERINGS:
         raise NotLowerable(f"{name} has no integer form (known: {', '.join(sorted(LOWERINGS))})")
-    if not prepared.binary and name not in SEVERAL:
+    if not prepared.binary and name in BINARY:
         what = "regression" if prepared.regressor else f"{len(labels)} classes"
         raise NotLowerable(f"{name} for {what} has no integer form")
     form: Form = importlib.import_module(LOWERINGS[name]).lower(prepared)

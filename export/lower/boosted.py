@@ -1,4 +1,7 @@
-"""Gradient boosting -> Forest of Q16 margins; the prior and the link move into the cut."""
+"""Gradient boosting -> Forest of Q16 margins; the prior and the link move into the cut.
+
+Of several classes, or of real values, -> Trees that add to one score each.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,18 @@ import numpy as np
 
 from export.fixed import Q16
 from export.forms.forest import Forest
+from export.forms.trees import Trees
 from export.lower.linear import decision_cut
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
+from export.lower.trees import added_scores
 
 
-def lower(prepared: Prepared) -> Forest:
-    """Lower ``GradientBoostingClassifier`` (logistic loss)."""
+def lower(prepared: Prepared) -> Forest | Trees:
+    """Lower ``GradientBoostingClassifier`` (logistic loss) and ``GradientBoostingRegressor``."""
     estimator = prepared.estimator
+    if not prepared.binary:
+        return _several(prepared)
     if type(estimator).__name__ != "GradientBoostingClassifier" or estimator.loss != "log_loss":
         raise NotLowerable("only GradientBoostingClassifier with loss='log_loss' has a form")
     zero = np.zeros((1, len(prepared.columns)), dtype=np.float32)
@@ -27,3 +34,18 @@ def lower(prepared: Prepared) -> Forest:
         nodes.append(sklearn_nodes(prepared, member.tree_, q16))
     cut = min(max(decision_cut(prepared) - prior, -1e9), 1e9)
     return Forest(prepared.features, prepared.labels, math.floor(cut * Q16), tuple(nodes))
+
+
+def _several(prepared: Prepared) -> Trees:
+    estimator = prepared.estimator
+    if not prepared.regressor and estimator.loss != "log_loss":
+        raise NotLowerable("only GradientBoostingClassifier with loss='log_loss' has a form")
+    if estimator.init not in (None, "zero"):
+        raise NotLowerable("gradient boosting that starts from another model has no form")
+    zero = np.zeros((1, len(prepared.columns)), dtype=np.float32)
+    priors = np.ravel(estimator._raw_predict_init(zero))
+    grown = estimator.estimators_
+    trees = [member.tree_ for member in grown.ravel()]
+    values = [tree.value[:, 0, 0] * estimator.learning_rate for tree in trees]
+    outputs = list(range(grown.shape[1])) * grown.shape[0]
+    return added_scores(prepared, trees, values, outputs, priors.tolist())

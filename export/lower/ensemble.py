@@ -1,4 +1,4 @@
-"""LightGBM, XGBoost and trees given as arrays -> Forest."""
+"""LightGBM, XGBoost and trees given as arrays -> Forest, or Trees of several scores."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ import numpy as np
 from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.nodes import MAX_NODES
+from export.forms.trees import Trees
 from export.lower.linear import decision_cut
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
+from export.lower.trees import added_scores
 from models import trees
 
 
-def lower(prepared: Prepared) -> Forest:
-    """Lower ``LGBMClassifier``, ``XGBClassifier`` and ``TreeEnsemble``, of two classes.
+def lower(prepared: Prepared) -> Forest | Trees:
+    """Lower LightGBM's and XGBoost's classifiers and regressors, and ``TreeEnsemble``.
 
     Every comparison turns on the integer where the library's own does (LightGBM compares doubles,
-    XGBoost floats); leaves are rounded to Q16, the prior moves into the cut.
+    XGBoost floats); leaves are rounded, of two classes to Q16, whose prior moves into the cut.
     """
+    if not prepared.binary:
+        found = as_added(prepared)
+        values = [tree.value for tree in found.trees]
+        return added_scores(
+            prepared, found.trees, values, found.outputs, found.priors, single=found.single
+        )
     ensemble = as_ensemble(prepared)
     nodes = []
     for tree in ensemble.trees:
@@ -44,5 +52,13 @@ def as_ensemble(prepared: Prepared) -> trees.TreeEnsemble:
     """The estimator's trees as arrays."""
     try:
         return trees.of(prepared.estimator)
+    except trees.OtherTrees as error:
+        raise NotLowerable(str(error)) from None
+
+
+def as_added(prepared: Prepared) -> trees.AddedTrees:
+    """The estimator's trees as arrays, each adding to one score."""
+    try:
+        return trees.added(prepared.estimator)
     except trees.OtherTrees as error:
         raise NotLowerable(str(error)) from None

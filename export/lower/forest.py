@@ -8,15 +8,19 @@ import numpy as np
 
 from export.fixed import Q16
 from export.forms.forest import Forest
+from export.forms.trees import Trees
 from export.lower.prepare import Prepared
 from export.lower.tree import leaf_probability, sklearn_nodes
+from export.lower.trees import several_scores
 
 
-def lower(prepared: Prepared) -> Forest:
-    """Lower a ``RandomForestClassifier`` or ``ExtraTreesClassifier``.
+def lower(prepared: Prepared) -> Forest | Trees:
+    """Lower random forests and extremely randomised trees, classifiers and regressors.
 
     A calibrated forest keeps its own scores; calibration moves into the cut.
     """
+    if not prepared.binary:
+        return several_scores(prepared, [m.tree_ for m in prepared.estimator.estimators_])
     trees = [member.tree_ for member in prepared.estimator.estimators_]
     nodes = tuple(
         sklearn_nodes(prepared, t, np.floor(leaf_probability(t) * Q16 + 0.5).astype(np.int64))

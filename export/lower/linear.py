@@ -1,4 +1,7 @@
-"""Linear classifiers -> Linear: scaling folded into integer weights."""
+"""Linear models -> Linear: scaling folded into integer weights.
+
+Those of several classes, or of real values, -> a network of one layer.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,20 @@ import math
 import numpy as np
 
 from export.forms.linear import Linear
+from export.forms.mlp import Mlp
 from export.lower.prepare import Prepared
 
 
-def lower(prepared: Prepared) -> Linear:
-    """Lower ``LogisticRegression``, ``LinearSVC`` and ``SGDClassifier``."""
+def lower(prepared: Prepared) -> Linear | Mlp:
+    """Lower ``LogisticRegression``, ``LinearSVC``, ``SGDClassifier`` and linear regressions."""
     estimator = prepared.estimator
+    if not prepared.binary:
+        from export.lower.dense import FloatLayer
+        from export.lower.mlp import scaled_mlp
+
+        weights = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
+        biases = np.zeros(len(weights)) + np.ravel(estimator.intercept_)
+        return scaled_mlp(prepared, [FloatLayer(weights, biases, "identity")], 0.0)
     inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
     bias = float(np.asarray(estimator.intercept_).ravel()[0])
     return folded(prepared, inputs, bias, decision_cut(prepared))

@@ -19,22 +19,50 @@ NAMES = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity": "ide
 
 
 def lower(prepared: Prepared) -> Mlp:
-    """Lower a binary ``MLPClassifier``; its logistic output moves into the cut."""
+    """Lower an ``MLPClassifier`` or ``MLPRegressor``.
+
+    Of two classes the logistic output moves into the cut; of more the largest sum before softmax
+    decides; a regressor's sums are its answers.
+    """
     estimator = prepared.estimator
-    if estimator.out_activation_ != "logistic" or estimator.n_outputs_ != 1:
+    if prepared.binary and (estimator.out_activation_ != "logistic" or estimator.n_outputs_ != 1):
         raise NotLowerable("an MLPClassifier with one logistic output is needed")
+    if not prepared.binary and estimator.out_activation_ not in {"softmax", "identity"}:
+        raise NotLowerable("an MLPClassifier whose outputs exclude each other is needed")
     hidden = NAMES[estimator.activation]
     names = [hidden] * (len(estimator.coefs_) - 1) + ["identity"]
     layers = [
         FloatLayer(np.asarray(w, dtype=np.float64).T, np.asarray(b, dtype=np.float64), name)
         for w, b, name in zip(estimator.coefs_, estimator.intercepts_, names, strict=True)
     ]
+    return scaled_mlp(prepared, layers, _logit_cut(prepared) if prepared.binary else 0.0)
+
+
+def scaled_mlp(prepared: Prepared, layers: list[FloatLayer], cut: float) -> Mlp:
+    """Integer network of an estimator's float layers, whose outputs are brought in label order.
+
+    Raises
+    ------
+    NotLowerable
+        When training lacked a label, for which a network has no score.
+    """
+    last = layers[-1]
+    if not prepared.binary:
+        if sorted(prepared.places_of) != list(range(len(prepared.labels))) or len(
+            prepared.places_of
+        ) != len(last.weights):
+            raise NotLowerable(
+                f"{len(last.weights)} outputs for {len(prepared.labels)} labels: a network needs "
+                "one for each, so training must have seen all of them"
+            )
+        order = np.argsort(prepared.places_of)
+        layers = [*layers[:-1], FloatLayer(last.weights[order], last.biases[order], "identity")]
     a, b = prepared.affine()
     weights, added = folded_inputs(
         layers[0].weights, prepared.columns, a, b, len(prepared.features)
     )
     layers[0] = FloatLayer(weights, layers[0].biases + added, layers[0].activation)
-    return integer_mlp(prepared.features, prepared.labels, layers, _logit_cut(prepared))
+    return integer_mlp(prepared.features, prepared.labels, layers, cut)
 
 
 def integer_mlp(

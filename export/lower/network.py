@@ -48,6 +48,8 @@ def lower_network(
     chain = read_chain(content, len(features))
     if chain.answer == "scores" and len(chain.layers[-1].weights) != len(labels):
         raise NotLowerable(f"{len(chain.layers[-1].weights)} scores for {len(labels)} labels")
+    if chain.answer == "probability" and len(labels) != 2:
+        raise NotLowerable(f"one probability for {len(labels)} labels: give scores, one for each")
     cut = 0.0
     if chain.answer == "probability":
         cut = math.copysign(math.inf, threshold - 0.5)

@@ -76,6 +76,19 @@ def read_chain(content: bytes, d: int) -> Chain:
     NotLowerable
         For any node that has no integer form, and graphs that aren't one chain.
     """
+    graph, constants = graph_of(content)
+    answer = next((o.name for o in graph.output if o.name in ANSWERS), None)
+    if answer is None:
+        raise NotLowerable(f"no output {' or '.join(ANSWERS)}")
+    chain = Chain(np.ones(d), np.zeros(d), answer)
+    for node in path_to(graph, answer, constants):
+        _take(node, chain, constants)
+    _strip_link(chain)
+    return chain
+
+
+def graph_of(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """A file's graph and its constants by name; NotLowerable where it isn't an ONNX file."""
     import onnx
 
     try:
@@ -83,25 +96,16 @@ def read_chain(content: bytes, d: int) -> Chain:
     except Exception as error:
         # Protobuf's own error types differ between its implementations.
         raise NotLowerable(f"not an ONNX file: {error}") from None
-    answer = next((o.name for o in graph.output if o.name in ANSWERS), None)
-    if answer is None:
-        raise NotLowerable(f"no output {' or '.join(ANSWERS)}")
     constants = {c.name: onnx.numpy_helper.to_array(c) for c in graph.initializer}
-    chain = Chain(np.ones(d), np.zeros(d), answer)
-    for node in _path(graph, answer, constants):
-        _take(node, chain, constants)
-    _strip_link(chain)
-    return chain
-
-
-def _path(graph: Any, answer: str, constants: dict[str, Any]) -> list[Any]:
-    """Nodes from ``features`` to the answer, each fed by the one before it."""
-    import onnx
-
-    makers = {name: node for node in graph.node for name in node.output}
     for node in graph.node:
         if node.op_type == "Constant":
             constants[node.output[0]] = onnx.numpy_helper.to_array(node.attribute[0].t)
+    return graph, constants
+
+
+def path_to(graph: Any, answer: str, constants: dict[str, Any]) -> list[Any]:
+    """Nodes from ``features`` to the answer, each fed by the one before it."""
+    makers = {name: node for node in graph.node for name in node.output}
     path: list[Any] = []
     at = answer
     while at != "features":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from export.fixed import INT32_MAX, Q16
+from export.fixed import INT32_MAX, INT32_MIN, Q16
 from export.forms.nodes import MAX_NODES, Nodes
 from export.forms.trees import Trees
 from export.ir import Ints
@@ -33,7 +33,26 @@ def several_scores(prepared: Prepared, trees: Sequence[Any]) -> Trees:
     NotLowerable
         When the trees are too large or answer with something else than one score per label.
     """
-    values = [leaf_scores(prepared, tree) / len(trees) for tree in trees]
+    return mean_of_rows(
+        prepared, trees, [leaf_scores(prepared, tree) / len(trees) for tree in trees]
+    )
+
+
+def mean_of_rows(prepared: Prepared, trees: Sequence[Any], values: Sequence[Floats]) -> Trees:
+    """Trees whose leaves hold a score for each label, which are added.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    trees : sequence
+        As :func:`export.lower.tree.sklearn_nodes` takes them.
+    values : sequence of float64 arrays [nodes, labels]
+
+    Raises
+    ------
+    NotLowerable
+        When the trees are too large, or scores don't fit 32 bits.
+    """
     places = Q16_PLACES
     if prepared.regressor or len(trees) > 1:
         places = score_places(max(float(np.abs(v).max()) for v in values))
@@ -47,6 +66,57 @@ def several_scores(prepared: Prepared, trees: Sequence[Any]) -> Trees:
     indices = np.split(np.ravel(at), np.cumsum([len(v) for v in whole])[:-1])
     nodes = [sklearn_nodes(prepared, t, i) for t, i in zip(trees, indices, strict=True)]
     return assembled(prepared, nodes, places, rows=rows)
+
+
+def added_scores(
+    prepared: Prepared,
+    trees: Sequence[Any],
+    values: Sequence[Floats],
+    outputs: Sequence[int],
+    priors: Sequence[float],
+    *,
+    single: bool = True,
+) -> Trees:
+    """Trees that add to one score each, as boosting grows them: margins, or a real value.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    trees : sequence
+        As :func:`export.lower.tree.sklearn_nodes` takes them.
+    values : sequence of float64 arrays [nodes]
+        What each tree's leaves add.
+    outputs : sequence of int
+        Class or output that each tree adds to.
+    priors : sequence of float
+        What each class's or output's score starts from.
+    single : bool
+        The trees see their inputs rounded to float32.
+
+    Raises
+    ------
+    NotLowerable
+        When the trees are too large, or scores don't fit 32 bits.
+    """
+    if len(priors) != len(prepared.places_of):
+        raise NotLowerable(f"{len(priors)} outputs for {len(prepared.labels)} labels")
+    reach = np.abs(np.array(priors, dtype=np.float64))
+    for output, tree, value in zip(outputs, trees, values, strict=True):
+        reach[output] += np.abs(value[np.asarray(tree.children_left) < 0]).max()
+    places = score_places(float(reach.max()))
+    nodes = [
+        sklearn_nodes(prepared, tree, rounded(value, places), single=single)
+        for tree, value in zip(trees, values, strict=True)
+    ]
+    into = [prepared.places_of[output] for output in outputs]
+    starts = dict(zip(prepared.places_of, rounded(np.array(priors), places).tolist(), strict=True))
+    for label in range(len(prepared.labels)):
+        # No score reaches as low as that of a class that training lacked.
+        start = starts.get(label, INT32_MIN)
+        if start:
+            nodes.append(Nodes((-1,), (start,), (0,)))
+            into.append(label)
+    return assembled(prepared, nodes, places, into=into)
 
 
 def assembled(

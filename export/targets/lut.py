@@ -29,6 +29,7 @@ from export.render import render
 from export.source import Source
 from export.tanh import stated_error
 from export.vectors import Vectors, make_vectors
+from models.output import CLASSES
 
 SUMMARY = "fixed-point table: a function (nuwa-tanh), or a policy over a grid (--set cells)"
 TEMPLATES = {"lut": "c_lut.j2", "grid": "c_grid.j2"}
@@ -40,12 +41,22 @@ FRESH_SEED = 1
 """Not the one that tables are filled with."""
 
 
+def refuses(form: Form) -> str:
+    """Why a grid can't stand for a form: its cells hold decisions, not real values."""
+    if isinstance(form, Table) or len(form.labels) > 1:
+        return ""
+    return "it decides nothing, and a grid's cells hold decisions"
+
+
 def emit(source: Source, options: Options) -> dict[str, str]:
     """A header; for a policy ``<identifier>_lut.h`` and its grid, ``<identifier>_lut.json``."""
     if isinstance(source.form, Table):
         return {f"{source.identifier}.h": _header(source, source.form)}
+    if len(source.labels) == 1:
+        raise UserError(f"{source.name}: it decides nothing, and a grid's cells hold decisions")
     grid = tabulate(source, _policy(source), options.cells, options.grid)
-    table = dataclasses.replace(source, name=source.name + SUFFIX, form=grid)
+    # A cell holds decisions, of real scores which is the largest.
+    table = dataclasses.replace(source, name=source.name + SUFFIX, form=grid, output=CLASSES)
     name = table.identifier
     return {f"{name}.h": _header(table, grid), f"{name}.json": dumps(grid)}
 
@@ -62,7 +73,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     """
     if isinstance(source.form, Table):
         return {name: text.encode() for name, text in emit(source, options).items()}
-    table = dataclasses.replace(source, name=source.name + SUFFIX)
+    table = dataclasses.replace(source, name=source.name + SUFFIX, output=CLASSES)
     file = f"{table.identifier}.json"
     grid = loads(bundle.contents.get(file, b""), file)
     if not isinstance(grid, Grid) or (grid.features, grid.labels) != (

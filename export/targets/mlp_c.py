@@ -102,8 +102,9 @@ def _drift(source: Source, floats: Any) -> dict[str, float]:
     stored = to_integers(source.values, source.features)
     x = stored[np.random.default_rng(2).integers(0, rows, DRIFT_STEPS)]
     scores = form.evaluate(x).scores / 2.0**form.places
-    ours = sigmoid(scores) if form.outputs == 1 else scores
-    error = np.abs(ours - floats(x)).reshape(DRIFT_STEPS, -1).max(axis=1)
+    ours = sigmoid(scores) if form.outputs < len(form.labels) else scores
+    theirs = floats(x)
+    error = np.abs(ours.reshape(theirs.shape) - theirs).reshape(DRIFT_STEPS, -1).max(axis=1)
     first, last = error[: DRIFT_STEPS // 10].max(), error[-DRIFT_STEPS // 10 :].max()
     return {"steps": DRIFT_STEPS, "largest": float(error.max()), "first_tenth": float(first),
             "last_tenth": float(last)}  # fmt: skip

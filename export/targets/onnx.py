@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from export.entry import size_of
 from export.fixed import to_values
 from export.harness import CannotRun
+from export.loss import apart, real_scores
 from export.manifest import Bundle
 from export.onnx_child import predict_apart
 from export.onnx_metadata import described
@@ -103,6 +105,9 @@ def check(
         raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
+    if answers.ndim > 1:
+        # Real scores may be of any size, and float32 keeps so many digits alone.
+        tolerance *= size_of(bundle.probability)
     if "int8" in said:
         tolerance = max(tolerance, float(said["int8"]["tolerance"]))
     report: dict[str, Any] = {
@@ -121,8 +126,11 @@ def check(
         unlike = ~(np.abs(np.concatenate(others[: len(alone)]) - answers[:ROWS_ALONE]) <= tolerance)
         report["mismatches"] += int(unlike.reshape(len(alone), -1).any(axis=1).sum())
     if bundle.form is not None and len(x):
-        floats = decided(others[-1], bundle.threshold)
-        differing = int((floats != bundle.form.evaluate(x).classes).sum())
+        if bundle.output.kind == "scores":
+            differing = len(apart(real_scores(bundle.form, x), others[-1]))
+        else:
+            floats = decided(others[-1], bundle.threshold)
+            differing = int((floats != bundle.form.evaluate(x).classes).sum())
         report["integer_form"] = {"vectors": len(x), "disagreements": differing}
         if differing > differing_at_most(len(x), "int8" in said):
             report["mismatches"] += differing

@@ -174,7 +174,7 @@ def _show(args: argparse.Namespace) -> int:
     model = open_model(args.model, args.zoo)
     if args.json:
         costs = model.beside("costs.json")
-        shown = {**model.meta.model_dump(mode="json"), "metrics": model.read_json("metrics.json")}
+        shown = {**model.meta.document(), "metrics": model.read_json("metrics.json")}
         print_json({**shown, "costs": json.loads(costs) if costs else None})
     else:
         print(model.read("card.md").decode(), end="")

@@ -57,7 +57,9 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     """
     import numpy as np
 
+    from export.entry import size_of
     from export.fixed import to_integers
+    from export.onnx_run import decided
     from export.params import tolerance_of
     from export.source import source_of
 
@@ -68,13 +70,14 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
         problems = report["problems"] + _altered(model)
         return {**report, "evaluation": None, "problems": problems, "ok": not problems}
     source = source_of(model)
-    error = np.abs(model.predict_proba(source.values) - source.probability)
+    error = np.abs(model.answers(source.values) - source.probability)
+    error = error.reshape(len(source.values), -1).max(axis=1) / size_of(source.probability)
     mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
     report = {"vectors": len(error), "mismatches": mismatches}
     problems = [f"{mismatches} stored answers differ"] if mismatches else []
     if source.form is not None:
         classes = source.form.evaluate(to_integers(source.values, source.features)).classes
-        disagreements = int((classes != (source.probability > source.threshold)).sum())
+        disagreements = int((classes != decided(source.probability, source.threshold)).sum())
         report["integer_disagreements"] = disagreements
     problems += _altered(model)
     report["evaluation"] = evaluate(model, source)

@@ -138,7 +138,7 @@ MALFORMED = {
     "a shift of the last layer": (("layers", -1, "shift"), 3),
     "a negative shift": (("layers", 0, "shift"), -1),
     "no layers": (("layers",), []),
-    "one label": (("labels",), ["a"]),
+    "no label": (("labels",), []),
     "three labels": (("labels",), ["a", "b", "c"]),
     "places as text": (("places",), "7"),
 }

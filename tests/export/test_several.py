@@ -27,6 +27,7 @@ from export.targets import emit, fitting
 from export.vectors import make_vectors
 from export.verify import verify
 from features.spec import schema_hash
+from models.output import Output
 from models.store import replace_directory
 
 SLOW = settings(
@@ -122,7 +123,8 @@ def test_the_table_files_reader_answers_as_any_form_and_takes_no_damaged_file(tm
 def exported(form, directory, asked="both", target="bpf"):
     values = np.arange(8.0).reshape(2, 4)
     answers = np.zeros((2, form.outputs))
-    source = replace(source_of(form), values=values, probability=answers)
+    output = Output(kind="scores" if form.outputs == 1 else "classes")
+    source = replace(source_of(form), values=values, probability=answers, output=output)
     shutil.rmtree(directory, ignore_errors=True)
     replace_directory(directory, bundle_files(source, [target], Options(bpf=asked), "the tests"))
     return directory

@@ -1,0 +1,175 @@
+"""ONNX file -> form: a tree ensemble over the features, or else a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from export.forms.trees import Trees
+from export.ir import Form
+from export.lower.network import lower_network
+from export.lower.onnx_chain import graph_of, path_to
+from export.lower.prepare import NotLowerable, Prepared
+from export.lower.trees import added_scores, mean_of_rows
+from features.spec import Feature
+from models.trees import TreeArrays
+
+Floats = NDArray[np.float64]
+OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+SAME_CHOICE = frozenset({"Softmax", "LogSoftmax"})
+SHAPES = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze"})
+UNSEEN = -1e8
+"""A score starts from less where training lacked the class."""
+
+
+def lower_file(
+    content: bytes,
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    threshold: float,
+    kind: str,
+) -> Form:
+    """Lower an ONNX file that answers with a score per label, or as :func:`lower_network` takes it.
+
+    Parameters
+    ----------
+    content : bytes
+    features : tuple of Feature
+    labels : tuple of str
+    threshold : float
+        Of two classes.
+    kind : str
+        Of the output, see :class:`models.output.Output`.
+
+    Raises
+    ------
+    NotLowerable
+        When the graph is neither one tree ensemble over the features nor a network of layers.
+    """
+    graph, constants = graph_of(content)
+    used = {node.op_type for node in graph.node}
+    if kind == "scores" and used & SAME_CHOICE:
+        raise NotLowerable("a softmax of real scores has no integer form")
+    if not used & OPERATORS:
+        return lower_network(content, features, labels, threshold)
+    if "scores" not in {output.name for output in graph.output}:
+        raise NotLowerable("trees of two classes: give the model's directory, not its ONNX file")
+    first, *rest = path_to(graph, "scores", constants)
+    if first.op_type not in OPERATORS:
+        raise NotLowerable(f"{first.op_type} before trees has no integer form here")
+    ensemble = _Ensemble(first, len(features))
+    priors, placed = ensemble.priors, np.eye(ensemble.outputs)
+    for node in rest:
+        given = [np.asarray(constants[name]) for name in node.input if name in constants]
+        if node.op_type == "MatMul" and given[0].shape[:1] == (placed.shape[1],):
+            placed, priors = placed @ given[0], priors @ given[0]
+        elif node.op_type == "Add" and given[0].size == placed.shape[1]:
+            priors = priors + given[0].ravel()
+        elif node.op_type not in SHAPES | SAME_CHOICE:
+            raise NotLowerable(f"{node.op_type} after trees has no integer form here")
+    one_each = (placed.sum(axis=1) == 1).all() and set(np.unique(placed)) <= {0.0, 1.0}
+    if placed.shape[1] != len(labels) or not one_each:
+        raise NotLowerable(f"{placed.shape[1]} scores for {len(labels)} labels")
+    return ensemble.form(features, labels, placed, priors, regressor=kind == "scores")
+
+
+class _Ensemble:
+    """A tree operator's trees as arrays.
+
+    Attributes
+    ----------
+    outputs : int
+    trees : list of TreeArrays
+    weights : list of float64 arrays [nodes, outputs]
+    priors : float64 array [outputs]
+    """
+
+    def __init__(self, node: Any, n_features: int) -> None:
+        import onnx
+
+        said = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        post = said.get("post_transform", b"NONE")
+        if post not in {b"NONE", b"SOFTMAX"} or any(key.endswith("_as_tensor") for key in said):
+            raise NotLowerable(f"{node.op_type} with {post.decode()} has no integer form here")
+        prefix = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
+        names = said.get("classlabels_int64s") or said.get("classlabels_strings") or ()
+        self.outputs = len(names) if prefix == "class" else int(said.get("n_targets", 1))
+        if prefix == "class" and self.outputs == 2:
+            raise NotLowerable("trees of two classes: give the model's directory")
+        base = said.get("base_values") or [0.0] * self.outputs
+        self.priors = np.asarray(base, dtype=np.float64)
+        keys = list(zip(said["nodes_treeids"], said["nodes_nodeids"], strict=True))
+        place = {key: i for i, key in enumerate(keys)}
+        weights = np.zeros((len(keys), self.outputs))
+        leaves = (said[f"{prefix}_{key}"] for key in ("treeids", "nodeids", "ids", "weights"))
+        for tree, leaf, output, weight in zip(*leaves, strict=True):
+            weights[place[tree, leaf], output] += weight
+        if said.get("aggregate_function", b"SUM") == b"AVERAGE":
+            weights /= len(set(said["nodes_treeids"]))
+        elif said.get("aggregate_function", b"SUM") != b"SUM":
+            raise NotLowerable("trees whose leaves aren't added have no integer form")
+        if len(self.priors) != self.outputs or len(place) != len(keys):
+            raise NotLowerable("a tree ensemble whose counts differ")
+        self.trees: list[TreeArrays] = []
+        self.weights: list[Floats] = []
+        for tree in dict.fromkeys(said["nodes_treeids"]):
+            rows = self._rows(said, place, tree)
+            self._take(said, rows, weights, n_features)
+
+    def _rows(self, said: Any, place: dict[Any, int], tree: int) -> list[tuple[int, int, int]]:
+        """A tree's nodes from its root on, each with its children's places in this list."""
+        root = place[tree, said["nodes_nodeids"][list(said["nodes_treeids"]).index(tree)]]
+        found, waiting = [(root, -1, -1)], [0]
+        while waiting:
+            at = waiting.pop()
+            node = found[at][0]
+            if said["nodes_modes"][node] == b"LEAF":
+                continue
+            if said["nodes_modes"][node] != b"BRANCH_LEQ" or len(found) > len(place):
+                raise NotLowerable("trees that compare otherwise than by <=, or aren't trees")
+            children = []
+            for key in ("nodes_truenodeids", "nodes_falsenodeids"):
+                children.append(len(found))
+                waiting.append(len(found))
+                found.append((place[tree, said[key][node]], -1, -1))
+            found[at] = (node, children[0], children[1])
+        return found
+
+    def _take(
+        self, said: Any, rows: list[tuple[int, int, int]], weights: Floats, n_features: int
+    ) -> None:
+        nodes = np.array([row[0] for row in rows])
+        left, right = (np.array([row[i] for row in rows]) for i in (1, 2))
+        feature = np.where(left < 0, -1, np.array(said["nodes_featureids"])[nodes])
+        if feature.max() >= n_features:
+            raise NotLowerable("trees that compare a feature that isn't there")
+        threshold = np.array(said["nodes_values"], dtype=np.float64)[nodes]
+        self.weights.append(weights[nodes])
+        self.trees.append(TreeArrays(feature, threshold, left, right, np.zeros(len(nodes))))
+
+    def form(
+        self,
+        features: tuple[Feature, ...],
+        labels: tuple[str, ...],
+        placed: Floats,
+        priors: Floats,
+        *,
+        regressor: bool,
+    ) -> Trees:
+        """The form, with each output at its label."""
+        seen = tuple(label for label in range(len(labels)) if priors[label] > UNSEEN)
+        columns = tuple(range(len(features)))
+        prepared = Prepared(None, features, labels, seen, columns, (), 0.5, regressor=regressor)
+        scores = [weights @ placed for weights in self.weights]
+        adds = [np.flatnonzero(score.any(axis=0)) for score in scores]
+        if len(labels) > 1 and not priors.any():
+            return mean_of_rows(prepared, self.trees, scores)
+        if any(len(labels_of) > 1 for labels_of in adds):
+            raise NotLowerable("trees with several scores in a leaf that start from others")
+        outputs = [int(labels_of[0]) if len(labels_of) else seen[0] for labels_of in adds]
+        values = [score[:, label] for score, label in zip(scores, outputs, strict=True)]
+        at = {label: i for i, label in enumerate(seen)}
+        starts = [float(priors[label]) for label in seen]
+        return added_scores(prepared, self.trees, values, [at[label] for label in outputs], starts)

@@ -1,0 +1,192 @@
+"""Forests, boosted trees, networks and linear models of several classes or real values."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_models import FEATURES
+from test_several import ACTIONS, actions_of, observations
+from test_targets_c import NOTHING, source_of
+
+from export.document import dumps, loads
+from export.fixed import to_integers
+from export.lower import NotLowerable, lower
+from export.manifest import bundle_files
+from export.onnx_file import convert
+from export.onnx_run import predict
+from export.params import Options, VerifyParams
+from export.source import with_scale
+from export.targets import fitting
+from export.vectors import make_vectors
+from export.verify import verify
+from models.output import Output
+from models.store import replace_directory
+
+SCALE = np.array([f.scale for f in FEATURES], dtype=np.float64)
+FOUR = ("cubic", "bbr", "reno", "keep")
+
+
+def forest(x, y):
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(12, max_depth=7, random_state=0).fit(x, y)
+
+
+def extra(x, y):
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), ExtraTreesClassifier(9, max_depth=7)).fit(x, y)
+
+
+def boosted(x, y):
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    return GradientBoostingClassifier(n_estimators=6, random_state=0).fit(x, y)
+
+
+def lightgbm(x, y):
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=8, num_leaves=9, verbose=-1, n_jobs=1).fit(x, y)
+
+
+def xgboost(x, y):
+    from xgboost import XGBClassifier
+
+    # XGBoost wants classes from 0 on without a gap.
+    return XGBClassifier(n_estimators=8, max_depth=4, n_jobs=1).fit(
+        x, np.unique(y, return_inverse=True)[1]
+    )
+
+
+def network(x, y):
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(
+        StandardScaler(), MLPClassifier((8,), activation="tanh", random_state=0, max_iter=200)
+    ).fit(x, y)
+
+
+def logistic(x, y):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
+
+
+CLASSIFIERS = [forest, extra, boosted, lightgbm, xgboost, network, logistic]
+
+
+def four(x):
+    return (actions_of(x) // 7).astype(int)
+
+
+@pytest.fixture(scope="module")
+def x():
+    return observations(2500)
+
+
+def proved(form, estimator, labels, values, answers, directory, kind="classes"):
+    onnx = convert(estimator, FEATURES, "m", labels, {})
+    output = with_scale(Output(kind=kind), form)
+    source = replace(source_of(form), values=values, probability=answers, onnx=onnx, output=output)
+    # eBPF takes longer; tests of the form itself have it.
+    targets = [t for t in fitting(source) if t != "bpf"]
+    assert {"json", "onnx", "python"} <= set(targets)
+    replace_directory(directory, bundle_files(source, targets, Options(), "the tests"))
+    report = verify(directory, VerifyParams(random=300))
+    assert report["ok"], json.dumps(report, indent=1)
+    assert all(target["mismatches"] == 0 for target in report["targets"])
+    return targets
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS, ids=lambda make: make.__name__)
+def test_four_classes_decide_as_the_model_on_nearly_every_integer(make, x, tmp_path):
+    y = four(x)
+    assert set(y) == {0, 1, 2, 3}
+    estimator = make(x, y)
+    form = lower(estimator, FEATURES, FOUR)
+    assert loads(dumps(form), "it") == form
+    at = make_vectors(form, NOTHING, 4000, 1).x[:4000]
+    differing = (form.evaluate(at).classes != estimator.predict(at / SCALE)).mean()
+    assert differing <= 0.0005
+    values = np.round(x[:64] * SCALE) / SCALE
+    targets = proved(form, estimator, FOUR, values, estimator.predict_proba(values), tmp_path / "b")
+    assert ("table" in targets) == (form.kind == "trees")
+
+
+@pytest.mark.parametrize("make", [forest, boosted, lightgbm], ids=lambda make: make.__name__)
+def test_a_class_that_training_lacked_is_never_chosen(make, x):
+    y = np.where(four(x) == 2, 0, four(x))
+    estimator = make(x, y)
+    form = lower(estimator, FEATURES, FOUR)
+    at = make_vectors(form, NOTHING, 2000, 1).x
+    assert 2 not in form.evaluate(at).classes
+    answers = predict(convert(estimator, FEATURES, "m", FOUR, {}), x[:50], "m")
+    assert answers.shape == (50, 4)
+    assert (answers[:, 2] < 1e-6).all()
+    assert np.allclose(answers[:, [0, 1, 3]], estimator.predict_proba(x[:50]), atol=1e-4)
+
+
+def test_a_network_needs_every_class(x):
+    y = np.where(four(x) == 2, 0, four(x))
+    with pytest.raises(NotLowerable, match="3 outputs for 4 labels"):
+        lower(logistic(x, y), FEATURES, FOUR)
+
+
+def regressors():
+    from lightgbm import LGBMRegressor
+    from sklearn.ensemble import (
+        ExtraTreesRegressor,
+        GradientBoostingRegressor,
+        RandomForestRegressor,
+    )
+    from sklearn.linear_model import LinearRegression, Ridge
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeRegressor
+    from xgboost import XGBRegressor
+
+    def scaled(estimator):
+        return make_pipeline(StandardScaler(), estimator)
+
+    return {
+        "tree": (DecisionTreeRegressor(max_depth=7), 3),
+        "forest": (RandomForestRegressor(8, max_depth=6, random_state=0), 3),
+        "extra": (ExtraTreesRegressor(8, max_depth=6, random_state=0), 1),
+        "boosted": (GradientBoostingRegressor(n_estimators=10, random_state=0), 1),
+        "lightgbm": (LGBMRegressor(n_estimators=8, verbose=-1, n_jobs=1), 1),
+        "xgboost": (XGBRegressor(n_estimators=8, max_depth=4, n_jobs=1), 1),
+        "network": (scaled(MLPRegressor(hidden_layer_sizes=(10,), random_state=0, max_iter=80)), 3),
+        "linear": (LinearRegression(), 3),
+        "ridge": (scaled(Ridge()), 1),
+    }
+
+
+@pytest.mark.parametrize("name", list(regressors()))
+def test_real_values_come_out_with_their_fractional_bits(name, x, tmp_path):
+    estimator, outputs = regressors()[name]
+    y = np.stack([x[:, 0] / 10 - 20, x[:, 2] * x[:, 1], -x[:, 3]], axis=1)[:, :outputs]
+    estimator.fit(x, y if outputs > 1 else y[:, 0])
+    labels = ("rate", "gain", "delay")[:outputs]
+    form = lower(estimator, FEATURES, labels)
+    assert form.labels == labels
+    values = np.round(x[:500] * SCALE) / SCALE
+    meant = estimator.predict(values).reshape(500, outputs)
+    scores = form.evaluate(to_integers(values, FEATURES)).scores.reshape(500, outputs)
+    assert np.abs(scores / 2.0**form.places - meant).max() <= 1e-4 * np.abs(meant).max()
+    proved(form, estimator, labels, values[:64], meant[:64], tmp_path / "b", "scores")
+
+
+def test_boosting_of_25_actions_keeps_one_value_per_leaf(x):
+    form = lower(lightgbm(x, actions_of(x)), FEATURES, ACTIONS)
+    assert form.kind == "trees"
+    assert not form.rows
+    assert set(form.into) == set(range(25))

@@ -1,0 +1,163 @@
+"""What a model's answers are, from an estimator or an ONNX file to a verified bundle."""
+
+import json
+
+import numpy as np
+import pytest
+from small_models import FEATURES
+from test_lower_several import FOUR, boosted, forest, four, lightgbm, network
+from test_several import ACTIONS, actions_of, observations
+
+from data.errors import UserError
+from export.entry import write_entry
+from export.lower import lower
+from export.manifest import read_manifest
+from export.onnx_file import convert
+from export.onnx_source import source_from_onnx
+from features.grid import on_grid
+from models.meta import Meta
+from models.output import Output, State
+from models.store import load, names
+from pipelines.cli import main
+
+UNITS = ("Mbit/s", "1", "ms")
+
+
+@pytest.fixture(scope="module")
+def x():
+    """Values that integers stand for, as features are measured."""
+    return on_grid(observations(2000), FEATURES)
+
+
+def policy(x):
+    from sklearn.tree import DecisionTreeClassifier
+
+    return DecisionTreeClassifier(max_depth=8, random_state=0).fit(x, actions_of(x))
+
+
+def regression(x):
+    from sklearn.ensemble import RandomForestRegressor
+
+    y = np.stack([x[:, 0] / 10, x[:, 1] * x[:, 2], -x[:, 3]], axis=1)
+    return RandomForestRegressor(5, max_depth=6, random_state=0).fit(x, y)
+
+
+def entry(estimator, x, root, **meta):
+    given = {"family": "test", "created_by": "the tests", **meta}
+    return write_entry("a-model", estimator, FEATURES, given, x, {"n": 1}, "# a\n", zoo=root)
+
+
+def proved(model, out, capsys, *targets):
+    asked = [part for target in targets for part in ("-t", target)]
+    assert main(["export", str(model), *asked, "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(out), "--json"]) == 0, capsys.readouterr().out
+    report = json.loads(capsys.readouterr().out)
+    assert {target["target"] for target in report["targets"]} == set(targets)
+    assert all(target["mismatches"] == 0 for target in report["targets"])
+    return read_manifest((out / "manifest.json").read_bytes(), "it")
+
+
+def test_an_entry_of_25_actions_is_kept_verified_and_exported(x, tmp_path, capsys):
+    where = entry(policy(x), x, tmp_path, labels=ACTIONS, output={"kind": "action"})
+    model = load(where)
+    assert model.meta.output == Output(kind="action")
+    assert (model.predict(x) == policy(x).predict(x)).all()
+    assert model.meta.scaling["disagreements"] <= 3
+    assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
+    capsys.readouterr()
+    targets = ("c", "json", "lut", "onnx", "python", "table")
+    manifest = proved(where, tmp_path / "out", capsys, *targets)
+    assert manifest["output"] == {"kind": "action", "units": [], "scale": None}
+    assert len(manifest["labels"]) == 25
+
+
+def test_an_entry_of_real_values_has_units_and_a_scale(x, tmp_path, capsys):
+    labels = ("rate", "gain", "delay")
+    output = {"kind": "scores", "units": UNITS}
+    where = entry(regression(x), x, tmp_path, labels=labels, output=output)
+    model = load(where)
+    found = model.meta.output
+    assert found.units == UNITS
+    assert found.scale >= 1 << 16
+    assert model.meta.scaling["disagreements"] == 0
+    assert model.meta.scaling["largest_error"] < 1e-5
+    assert np.allclose(model.answers(x[:50]), regression(x).predict(x[:50]), rtol=1e-4, atol=1e-3)
+    assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
+    capsys.readouterr()
+    manifest = proved(where, tmp_path / "out", capsys, "c", "json", "onnx", "python", "table")
+    assert manifest["output"]["units"] == list(UNITS)
+    header = (tmp_path / "out" / "a_model.h").read_text()
+    assert "A_MODEL_C_RATE, /* Mbit/s */" in header
+    assert f"#define A_MODEL_PLACES {found.scale.bit_length() - 1}" in header
+
+
+@pytest.mark.parametrize(
+    "make", [policy, forest, boosted, lightgbm, network], ids=lambda make: make.__name__
+)
+def test_an_onnx_file_alone_is_enough(make, x, tmp_path, capsys):
+    labels = ACTIONS if make is policy else FOUR
+    estimator = make(x) if make is policy else make(x, four(x))
+    path = tmp_path / "learned.onnx"
+    path.write_bytes(convert(estimator, FEATURES, "learned", labels, {}))
+    source = source_from_onnx(path)
+    if make is network:
+        # Its converter's graph isn't one chain of layers.
+        assert source.form is None
+        return
+    assert source.form is not None, source.no_form
+    answers = lower(estimator, FEATURES, labels)
+    k = np.random.default_rng(2).integers(0, 10**6, (3000, 4))
+    assert (source.form.evaluate(k).classes != answers.evaluate(k).classes).mean() <= 0.001
+    proved(path, tmp_path / "out", capsys, "c", "onnx", "json")
+
+
+def test_an_onnx_file_of_real_values_says_so_in_its_metadata(x, tmp_path, capsys):
+    said = {"output": json.dumps({"kind": "scores", "units": UNITS})}
+    path = tmp_path / "learned.onnx"
+    labels = ("rate", "gain", "delay")
+    path.write_bytes(convert(regression(x), FEATURES, "learned", labels, {}, said))
+    source = source_from_onnx(path)
+    assert source.form is not None, source.no_form
+    assert source.output.units == UNITS
+    manifest = proved(path, tmp_path / "out", capsys, "c", "onnx", "python")
+    assert manifest["output"]["scale"] == source.output.scale
+
+
+def test_released_entries_say_nothing_of_what_they_had_no_need_to():
+    for name in names():
+        directory = load(name).directory
+        stored = json.loads((directory / "meta.json").read_text())
+        assert not {"output", "states"} & stored.keys()
+        assert load(name).meta.document().keys() - {"feature_settings"} == stored.keys() - {
+            "feature_settings"
+        }
+
+
+def test_what_doesnt_fit_together_is_refused(x, tmp_path):
+    assert Output(kind="action").problem(("a",)).startswith("labels: one label")
+    assert "differ" in Output().problem(("a", "a"))
+    assert "output.units" in Output(units=("ms",)).problem(("a", "b"))
+    assert "output.scale" in Output(scale=4).problem(("a", "b"))
+    assert not Output(kind="scores", units=("ms",)).problem(("a",))
+    with pytest.raises(UserError, match="a regressor's answers are scores"):
+        entry(regression(x), x, tmp_path, labels=("a", "b", "c"), output={"kind": "action"})
+    with pytest.raises(UserError, match="output"):
+        Meta.parse(
+            {
+                **dict.fromkeys(("kind", "family", "schema_hash"), ""),
+                **{"name": "m", "features": [], "feature_specs": [], "labels": ["a"]},
+            },
+            "meta.json",
+        )
+
+
+def test_states_are_kept_in_the_meta():
+    given = {
+        **dict.fromkeys(("kind", "family", "schema_hash"), ""),
+        **{"name": "m", "features": [], "feature_specs": []},
+        "states": [{"given": "h_in", "returned": "h_out", "width": 8}],
+    }
+    meta = Meta.parse(given, "meta.json")
+    assert meta.states == (State(given="h_in", returned="h_out", width=8),)
+    assert meta.document()["states"] == given["states"]
