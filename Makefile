@@ -17,8 +17,9 @@ CAMPAIGNS ?= smartsbd-paper smartsbd-table6 smartsbd-random
 JOBS ?= 12
 SECONDS ?= 600
 SEEDS ?= 10
+CORE_MB := 600
 
-.PHONY: help automl setup tools repro test lint fuzz bench ui lab-data clean fidelity papers
+.PHONY: help automl core-size setup tools repro test lint fuzz bench ui lab-data clean fidelity papers
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -32,6 +33,15 @@ help: ## this list
 	@mkdir -p .make && touch $@
 
 setup: .make/setup ## make .venv with everything that uv.lock pins
+
+core-size: | $(filter .make/uv/bin/uv,$(UV)) ## install the core alone, without extras, and say what it takes on disk
+	@rm -rf .make/core
+	@UV_PROJECT_ENVIRONMENT=.make/core $(UV) sync --frozen --quiet --no-dev --no-editable
+	@rm -rf build/lib build/bdist.*
+	@size=$$(du -sm .make/core | cut -f1); \
+	.make/core/bin/python -m compileall -qq .make/core/lib || true; \
+	echo "the core takes $$size MB of at most $(CORE_MB), $$(du -sm .make/core | cut -f1) MB with its bytecode"; \
+	test $$size -le $(CORE_MB)
 
 tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (root, Debian; else says what to run)
 	@$(PYTHON) -m data.lab.tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from data import yaml_text
 from data.errors import UserError
 
+# At its first model pydantic looks for plugins in every installed package; cczoo has none.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 LONGEST = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -19,7 +23,8 @@ LONGEST = 60
 class Strict(BaseModel):
     """Base of every settings model: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # A command builds the validators of the settings that it reads, not of all that it imports.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def parse(cls, tree: Self | Mapping[str, Any], where: str) -> Self:

@@ -25,12 +25,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from features.arrays import Int
 from features.fixed_series import Q16, STATE_STEP, Calls, Flow, calls, clock, flow, linear, step
 from features.params import SbdParams
-from features.resample import Int
 from features.smartsbd import FEATURES
 from features.spec import Feature
 from features.windows import Events, choose_pair, wifi_subflow
@@ -257,10 +256,12 @@ def _feature(q: Quantity, window: _Window) -> int:
         if wifi == 0:
             return q.scale if other == 0 else q.high
         return _half_root(Fraction(other, wifi) * (2 * q.scale) ** 2, q.high)
+    from features.fixed_dtw import cheapest
+
     a, b = np.stack([window.series[part] for part in q.parts], axis=-1)
     # Of three series a sum can pass 2^63: unsigned, here and in the recurrence.
     apart = ((a - b) ** 2).astype(np.uint64).sum()
-    return _half_root(int(apart if q.kind == "ED" else _cheapest(a, b)) * q.gain, q.high)
+    return _half_root(int(apart if q.kind == "ED" else cheapest(a, b)) * q.gain, q.high)
 
 
 def _spread(values: Int) -> int:
@@ -272,23 +273,3 @@ def _spread(values: Int) -> int:
 def _half_root(square: Fraction, high: int) -> int:
     """Half of the root, rounded half up and cut at ``high``."""
     return min((math.isqrt(math.floor(square)) + 1) >> 1, high)
-
-
-@numba.njit(cache=True, nogil=True)
-def _cheapest(a: Int, b: Int) -> Any:
-    """Squared cost of the cheapest warping path (:func:`features.dtw.dtw`), uint64."""
-    far = np.uint64(0xFFFFFFFFFFFFFFFF)
-    row = np.full(b.shape[0] + 1, far, np.uint64)
-    row[0] = np.uint64(0)
-    for i in range(a.shape[0]):
-        diagonal = row[0]
-        row[0] = far
-        for j in range(b.shape[0]):
-            cost = np.uint64(0)
-            for k in range(a.shape[1]):
-                apart = a[i, k] - b[j, k]
-                cost += np.uint64(apart * apart)
-            best = min(min(diagonal, row[j]), row[j + 1])
-            diagonal = row[j + 1]
-            row[j + 1] = best + cost
-    return row[b.shape[0]]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.schema import CONGESTED_STATES
+from features.arrays import Int
 from features.params import SbdParams
-from features.resample import Int
 from features.smartsbd import RTT_UNIT_US, THROUGHPUT_UNIT_BPS
 from features.windows import Events, trace
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
+from features.arrays import Float, Int
 
 
 @numba.njit(cache=True)

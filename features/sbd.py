@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from data.errors import unknown_name
 
 if TYPE_CHECKING:
+    from features.arrays import Float
     from features.params import SbdParams
-    from features.resample import Float
     from features.spec import Feature
     from features.windows import Window
 

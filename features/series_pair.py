@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from features.resample import Float
+from features.arrays import Float
 from features.spec import Feature
 from features.windows import Window
 

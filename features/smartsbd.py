@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from features.dtw import dtw_stacked
-from features.resample import Float
+from features.arrays import Float
 from features.spec import Feature
 from features.windows import Window
 
@@ -127,6 +126,9 @@ def _series(window: Window) -> dict[str, Float]:
 
 def _warp(series: Sequence[dict[str, Float]], columns: dict[str, Float]) -> None:
     """Fill the DTWD columns: all windows of one length go through the batch kernel together."""
+    # Who only asks what the features are doesn't wait for the compiler's library.
+    from features.dtw import dtw_stacked
+
     by_length: dict[int, list[int]] = {}
     for row, parts in enumerate(series):
         by_length.setdefault(parts["RTT"].shape[1], []).append(row)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from data.schema import CONGESTED_STATES
+from features.arrays import Float, Int
 from features.params import SbdParams
-from features.resample import Float, Int, linear, smoothed_throughput, step
 
 Events = Mapping[int, Mapping[str, tuple[Int, Int]]]
 """subflow -> variable -> (time_us, value), times ascending."""
@@ -122,6 +122,8 @@ def trace(variables: Mapping[str, tuple[Int, Int]], params: SbdParams) -> Trace:
     Raw RTTs where the log has them, smoothed ones otherwise; throughput from ACK numbers, from
     the log's own rate where it has none.
     """
+    from features.resample import smoothed_throughput
+
     kind = "raw" if _size(variables, "rtt_us") else "srtt"
     times, values = _get(variables, "rtt_us" if kind == "raw" else "srtt_us")
     known = values > 0
@@ -241,6 +243,8 @@ def between(
     params : SbdParams
         ``min_samples`` and ``history_windows`` count.
     """
+    from features.resample import step
+
     start_us, end_us, step_us = span.start_us, span.end_us, span.step_us
     points = math.ceil((end_us - start_us) / step_us)
     inside = tuple(_inside(t, start_us, end_us) for t in traces)
@@ -266,6 +270,8 @@ def between(
 
 def _on_grid(series: Sequence[Series], end_us: int, grid: tuple[float, float, int]) -> Float:
     """Both subflows on the grid; the last sample before the window counts, later ones don't."""
+    from features.resample import linear
+
     cut = [s.between(grid[0], end_us, before=1) for s in series]
     return np.nan_to_num(np.stack([linear(s.time_us, s.value, *grid) for s in cut]))
 

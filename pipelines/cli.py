@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import importlib.metadata
 import io
 import logging
 import os
@@ -71,7 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print_overview()
         return 0 if arguments else 2
     if arguments[0] == "--version":
-        print(f"cczoo {importlib.metadata.version('cczoo')}")
+        from importlib.metadata import version
+
+        print(f"cczoo {version('cczoo')}")
         return 0
     name, rest = arguments[0], arguments[1:]
     try:

@@ -38,11 +38,11 @@ from export.onnx_run import decided, predict
 from export.plain_files import Broken
 from export.reemit import read_emitted
 from features import smartsbd
+from features.arrays import Float, Int
 from features.fixed_sbd import evaluate_pairs, needs_throughput, wifi_of
 from features.fixed_series import calls
 from features.pairs import choose_subflows, pair_windows
 from features.params import SbdParams
-from features.resample import Float, Int
 from features.windows import Window
 
 BATCH = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -20,6 +21,18 @@ EXAMPLE = """examples:
   cczoo zoo reproduced                       # are the models trained here those released?
   cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
   cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo"""
+
+
+ACTIONS = {
+    "verify": ("pipelines.zoo.verify", "run"),
+    "prove": ("pipelines.zoo.prove", "run"),
+    "reproduced": ("pipelines.zoo.reproduced", "run"),
+    "release": ("pipelines.zoo.release", "run"),
+    "add": ("pipelines.zoo.add", "add"),
+    "certify": ("pipelines.zoo.add", "certify"),
+    "docs": ("pipelines.zoo.docs", "run"),
+}
+"""Action -> its module, imported when it is asked for, and function."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,25 +127,11 @@ def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Dispatch to the action."""
-    from pipelines.zoo import add as zoo_add
-    from pipelines.zoo import docs as zoo_docs
-    from pipelines.zoo import prove
-    from pipelines.zoo import release as zoo_release
-    from pipelines.zoo import reproduced as zoo_reproduced
-    from pipelines.zoo import verify as zoo_verify
-
-    actions = {
-        "list": _list,
-        "show": _show,
-        "verify": zoo_verify.run,
-        "prove": prove.run,
-        "reproduced": zoo_reproduced.run,
-        "release": zoo_release.run,
-        "add": zoo_add.add,
-        "certify": zoo_add.certify,
-        "docs": zoo_docs.run,
-    }
-    return actions[args.action](args)
+    if args.action in HERE:
+        return HERE[args.action](args)
+    module, function = ACTIONS[args.action]
+    status: int = getattr(importlib.import_module(module), function)(args)
+    return status
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -182,3 +181,6 @@ def _show(args: argparse.Namespace) -> int:
         if costs:
             print(f"\n{costs.decode()}", end="")
     return 0
+
+
+HERE = {"list": _list, "show": _show}

@@ -8,7 +8,8 @@ import pytest
 from export.fixed import limits, to_integers
 from features import smartsbd
 from features.dtw import dtw
-from features.fixed_sbd import _cheapest, compute, evaluate, quantity
+from features.fixed_dtw import cheapest
+from features.fixed_sbd import compute, evaluate, quantity
 from features.fixed_series import Calls, linear, step, throughput
 from features.params import SbdParams
 from features.resample import linear as float_linear
@@ -191,12 +192,12 @@ def test_warping_is_that_of_features_dtw():
     rng = np.random.default_rng(7)
     for dims in (1, 2, 3):
         a, b = rng.integers(0, 1 << 26, (2, 70, dims))
-        assert math.sqrt(int(_cheapest(a, b))) == pytest.approx(dtw(a, b), rel=1e-12)
+        assert math.sqrt(int(cheapest(a, b))) == pytest.approx(dtw(a, b), rel=1e-12)
 
 
 def test_the_longest_path_of_the_largest_values_keeps_within_64_bits():
     top = (1 << 26) - 1
     a = np.tile([0, 0, 0], (1024, 1))
     b = np.tile([top, 100_000, top], (1024, 1))
-    assert int(_cheapest(a, b)) == 1024 * (2 * top**2 + 10**10)
+    assert int(cheapest(a, b)) == 1024 * (2 * top**2 + 10**10)
     assert 2047 * (2 * top**2 + 10**10) < 2**64

@@ -14,6 +14,8 @@ from features.spec import Feature
 SITES = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
 WIDE = 16
 """Features whose range ends above this are distances and ratios, most of them near its begin."""
+MIDDLE = 4.0
+"""What such a feature is where nothing speaks for either class."""
 FAMILIES = ("wired", "wifi", "lte", "bloated", "lossy")
 
 
@@ -65,7 +67,7 @@ def features(
 
 
 def _within(feature: Feature, value: float) -> float:
-    """A value of any size as one that the feature can have: fixed-point forms cut off others."""
+    """A value around 0 as one that the feature can have: fixed-point forms cut off others."""
     if feature.high > WIDE:
-        return feature.low + math.exp(value)
+        return feature.low + max(0.0, value + MIDDLE)
     return feature.low + (feature.high - feature.low) / (1 + math.exp(-value))

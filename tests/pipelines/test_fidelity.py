@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from data.errors import UserError
@@ -42,10 +43,12 @@ def test_a_run_simulated_again_carries_about_as_much(records, case):
     for record in chosen:
         table, (row,) = simulated(record)
         assert [subflow["subflow"] for subflow in row["subflows"]] == [1, 2]
-        assert set(table["variable"].to_pylist()) >= {"rtt_us", "ack", "ca_state"}
-        frame = table.to_pandas()
-        acked = frame[frame["variable"] == "ack"].groupby("subflow")["value"]
-        mbps = 8e-6 * float((acked.max() - acked.min()).sum()) / record["duration_s"]
+        frame = pl.DataFrame(table)
+        assert set(frame["connection"]) == {row["connection"]}
+        assert set(frame["variable"]) >= {"rtt_us", "ack", "ca_state"}
+        acked = frame.filter(pl.col("variable") == "ack").group_by("subflow")
+        span = acked.agg(pl.col("value").max() - pl.col("value").min())
+        mbps = 8e-6 * float(span["value"].sum()) / record["duration_s"]
         measured = record["traffic"]
         ratios.append(mbps / (8e-6 * measured["mptcp_bytes"] / measured["duration_s"]))
     assert 0.85 < np.median(ratios) < 1.15
@@ -70,8 +73,8 @@ def test_a_start_is_acknowledged_as_the_kernel_does(reference, name):
     (path,) = REFERENCE.glob(f"*/{name}.klog.zst")
     (kernel,) = compact.series(compact.expand(path)[0]).values()
     table, _ = simulated(reference[name])
-    frame = table.to_pandas()
-    ours = frame[frame["variable"] == "ack"]["value"]
+    frame = pl.DataFrame(table)
+    ours = frame.filter(pl.col("variable") == "ack")["value"]
     assert 60 <= _one_by_one(kernel["ack"][1]) <= 63
     assert 60 <= _one_by_one(ours) <= 63
 

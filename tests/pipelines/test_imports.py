@@ -35,8 +35,8 @@ def files(tmp_path_factory):
     [
         ("zoo list", {"numba", "polars", "arro3", "jinja2", "onnx", "onnxruntime"}),
         ("ingest {log} --out {dir}/events", {"polars", "jinja2", "onnx", "onnxruntime"}),
-        ("evaluate sbd --model smartsbd-dt --features {dir}/f.parquet --json", {"jinja2"}),
-        ("export smartsbd-dt -t c --out {dir}/bundle", {"polars", "onnx"}),
+        ("evaluate sbd --model smartsbd-dt --features {dir}/f.parquet --json", {"jinja2", "numba"}),
+        ("export smartsbd-dt -t c --out {dir}/bundle", {"polars", "onnx", "numba"}),
     ],
 )
 def test_heavy_libraries_stay_out(words, also, files):
