@@ -144,6 +144,22 @@ def test_the_kernel_answers_as_any_form(tmp_path, form):
         assert "congestion_control" not in part
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("labels", [1, 3])
+def test_a_table_of_a_few_bytes_is_loaded_too(labels, tmp_path):
+    """Constants of 4, 8, 16 or 32 bytes go to sections that libbpf doesn't load."""
+    if reason := bpf_build.why_not():
+        print(f"eBPF not run in the kernel: {reason}")
+        pytest.skip(reason)
+    from export.forms.nodes import Nodes
+
+    stump = Nodes((0, -1, -1), (7, 0, 1), (2, 0, 0))
+    rows = tuple(tuple(range(i, i + labels)) for i in (5, 9))
+    form = Trees(SPECS, tuple(f"l{i}" for i in range(labels)), (stump,), (), rows, 16)
+    report = verify(exported(form, tmp_path / "bundle", "if-else"), VerifyParams(random=10))
+    assert report["ok"], report
+
+
 @pytest.fixture(scope="module")
 def policy():
     """A decision tree of 25 actions, as a distilled policy is one."""
