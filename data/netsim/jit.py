@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -14,8 +15,8 @@ import numba
 from numba.core.compiler_lock import global_compiler_lock
 
 _INTERPRETED = (
-    "agents.py", "capacity.py", "events.py", "metrics.py", "network.py", "records.py", "runner.py",
-    "scenario.py", "traces.py", "wireless.py",
+    "agents.py", "bounds.py", "capacity.py", "elements.py", "events.py", "metrics.py", "network.py",
+    "records.py", "runner.py", "scenario.py", "traces.py", "wireless.py", "workload.py",
 )  # fmt: skip
 """Files of which no function is compiled."""
 
@@ -53,12 +54,28 @@ def entry(function: F) -> F:
             # numba's own lock: no other thread, here or in numba, compiles by changed settings.
             with global_compiler_lock:
                 if not compiled.signatures:
-                    with _optimised_once(function.__qualname__):
+                    with _one_process(function), _optimised_once(function.__qualname__):
                         compiled.compile(tuple(map(compiled.typeof_pyval, arguments)))
                 ready = True
         return compiled(*arguments)
 
     return cast(F, call)
+
+
+@contextmanager
+def _one_process(function: Callable[..., Any]) -> Iterator[None]:
+    """Let others wait while one process compiles a function: they then read what it has kept."""
+    cache = _HERE / "__pycache__"
+    try:
+        cache.mkdir(exist_ok=True)
+        lock = (cache / f"{function.__module__}.{function.__qualname__}.lock").open("ab")
+    except OSError:
+        # A read-only installation: each process compiles for itself.
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

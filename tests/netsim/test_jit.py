@@ -1,8 +1,10 @@
-"""Compilation in several threads at once."""
+"""Compilation in several threads and processes at once."""
 
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -40,3 +42,33 @@ def test_threads_that_compile_at_once_leave_numba_as_it_was(tmp_path: Path) -> N
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(call, [3] * 4)) == [5] * 4
     assert codegen.CPUCodeLibrary._optimize_final_module is before
+
+
+PROCESS = """
+import inspect, sys, time
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+import once_in_processes as module
+
+(folder / f"{sys.argv[2]}.ready").touch()
+while len(list(folder.glob("*.ready"))) < 3:
+    time.sleep(0.01)
+assert module.once(3) == 5
+stats = inspect.getclosurevars(module.once).nonlocals["compiled"].stats
+print(sum(stats.cache_misses.values()))
+"""
+
+
+def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Path) -> None:
+    (tmp_path / "once_in_processes.py").write_text(SOURCE, encoding="utf-8")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(tmp_path), str(number)],
+            cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True,
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    compiled = [int(process.communicate()[0]) for process in running]
+    assert sorted(compiled) == [0, 0, 1]
