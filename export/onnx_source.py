@@ -72,7 +72,10 @@ def source_from_bytes(content: bytes, name: str, path: str) -> Source:
     if problem := output.problem(labels):
         raise UserError(f"{path}: its metadata: {problem}")
     features = tuple(specs)
-    threshold = float(said.get("threshold", 0.5))
+    try:
+        threshold = float(said.get("threshold", 0.5))
+    except ValueError:
+        raise UserError(f"{path}: metadata threshold: a number was expected") from None
     form, no_form = None, ""
     try:
         form = lower_file(content, features, labels, threshold, output.kind)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from data.place import scratch
 from export.certificate import CERTIFICATE
 from export.manifest import bundle_files
 from export.params import Options, VerifyParams
@@ -57,8 +56,8 @@ def prove(
         For targets that can't carry the model.
     """
     files = bundle_files(source, targets, options or Options(), command)
-    with tempfile.TemporaryDirectory(prefix="cczoo-proof-") as folder:
-        bundle = Path(folder) / "bundle"
+    with scratch("proof") as folder:
+        bundle = folder / "bundle"
         replace_directory(bundle, files)
         report = verify(bundle, params or VerifyParams())
         return Proof(report, (bundle / CERTIFICATE).read_bytes())

@@ -21,6 +21,7 @@ from export.onnx_run import decided
 from export.params import VerifyParams, differing_at_most
 from export.plain_files import Broken, read_plain
 from export.reemit import differing, refusal
+from export.source import with_scale
 from export.targets import target
 from export.vectors import Vectors, make_vectors
 
@@ -175,6 +176,8 @@ def _stored_answers(bundle: Bundle) -> list[str]:
     problems = []
     if (to_integers(bundle.values, bundle.features) != bundle.integers).any():
         problems.append("stored vectors: the integers aren't the scaled values")
+    if bundle.output != with_scale(bundle.output.model_copy(update={"scale": None}), bundle.form):
+        problems.append("output.scale: isn't what one unit is in the model's own form")
     rows = bundle.manifest["vectors"]
     classes = np.array([row["class"] for row in rows], dtype=np.int64)
     unlike_float = 0

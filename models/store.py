@@ -2,8 +2,9 @@
 
 ``models/zoo/<name>/`` holds ``meta.json`` (what :class:`models.meta.Meta` says, with the hash
 of every other file), ``model.onnx`` (input ``features`` float32 [N, d], output ``probability``
-float32 [N] of ``labels[1]``), ``model.json`` (the integer form, where the model has one),
-``vectors.json`` (observations with the trained model's answers), ``metrics.json`` and ``card.md``.
+float32 [N] of ``labels[1]`` or ``scores`` float32 [N, labels]), ``model.json`` (the integer form,
+where the model has one), ``vectors.json`` (observations with the trained model's answers),
+``metrics.json`` and ``card.md``.
 
 What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
 its seal knows of it, so that training again on another machine gives the same entry.
@@ -117,8 +118,13 @@ class ZooModel:
         Raises
         ------
         UserError
-            When a column is missing.
+            When a column is missing, or the model answers with a score per label.
         """
+        if self.several:
+            raise UserError(
+                f"model {self.meta.name!r}: answers with a score for each of its labels, not with "
+                "a probability: give a model of two classes"
+            )
         values = self._matrix(table)
         if not len(values):
             return np.zeros(0)

@@ -27,8 +27,6 @@ from data.errors import UserError, unknown_name
 if TYPE_CHECKING:
     from export.params import Options, VerifyParams
     from export.source import Source
-
-if TYPE_CHECKING:
     from models.store import ZooModel
 
 TARGETS: dict[str, str] = {

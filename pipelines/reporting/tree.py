@@ -32,7 +32,7 @@ def draw(form: Tree, levels: int | None = None) -> str:
 
     Parameters
     ----------
-    form : export.ir.Tree
+    form : Tree
         As exported.
     levels : int, optional
         Levels of questions to draw; what is below is drawn as the number of its leaves.

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,9 +16,6 @@ from models.sbd.evaluate import splits
 from models.sbd.neural import comparison, outofsample
 from pipelines.output import print_json, progress
 from pipelines.sbd.neural_job import OTHERS, OUT, SERIES, NeuralJob
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(args: argparse.Namespace, default_features: Path) -> int:

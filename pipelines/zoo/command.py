@@ -7,14 +7,11 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data.errors import UserError
 from pipelines.output import print_json
 from pipelines.sources import MODEL, open_model
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLE = """examples:
   cczoo zoo show smartsbd-dt

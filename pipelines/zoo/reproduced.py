@@ -209,13 +209,15 @@ def observations(*models: ZooModel) -> NDArray[np.float64]:
 def _answers(
     released: ZooModel, trained: ZooModel, values: NDArray[np.float64]
 ) -> tuple[float, int]:
-    """Largest difference of a probability, and how many verdicts differ; 0 of a function."""
+    """Largest difference of an answer, and how many decisions differ; 0 of a function."""
     import numpy as np
 
     if "model.onnx" not in released.meta.files or "model.onnx" not in trained.meta.files:
         return 0.0, 0
-    old, new = released.predict_proba(values), trained.predict_proba(values)
-    differing = (old > released.meta.threshold) != (new > trained.meta.threshold)
+    old, new = released.answers(values), trained.answers(values)
+    if old.shape != new.shape:
+        return float("inf"), len(values)
+    differing = released.predict(values) != trained.predict(values)
     return float(np.abs(old - new).max(initial=0.0)), int(differing.sum())
 
 

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import onnx
+import polars as pl
 import pytest
 import small_networks
 from small_models import FEATURES
+from test_export_verify import rewrite
 from test_lower_several import FOUR, boosted, forest, four, lightgbm, network
 from test_several import ACTIONS, actions_of, observations
 
@@ -78,6 +80,18 @@ def test_an_entry_of_25_actions_is_kept_verified_and_exported(x, tmp_path, capsy
     assert len(manifest["labels"]) == 25
 
 
+def test_smartsbds_commands_refuse_a_model_without_a_probability(x, tmp_path, capsys):
+    where = entry(policy(x), x, tmp_path, labels=ACTIONS, output={"kind": "action"})
+    columns = {f.name: x[:30, i] for i, f in enumerate(FEATURES)}
+    named = {"connection": ["a"] * 30, "window": range(30), "label": ["SB", "NSB"] * 15}
+    table = tmp_path / "table.parquet"
+    pl.DataFrame({**named, **columns}).write_parquet(table)
+    for command in ("evaluate", "predict"):
+        capsys.readouterr()
+        assert main([command, "sbd", "--model", str(where), "--features", str(table)]) == 2
+        assert "give a model of two classes" in capsys.readouterr().err
+
+
 def test_an_entry_of_real_values_has_units_and_a_scale(x, tmp_path, capsys):
     labels = ("rate", "gain", "delay")
     output = {"kind": "scores", "units": UNITS}
@@ -96,6 +110,9 @@ def test_an_entry_of_real_values_has_units_and_a_scale(x, tmp_path, capsys):
     header = (tmp_path / "out" / "a_model.h").read_text()
     assert "A_MODEL_C_RATE, /* Mbit/s */" in header
     assert f"#define A_MODEL_PLACES {found.scale.bit_length() - 1}" in header
+    rewrite(tmp_path / "out", lambda m: m["output"].update(scale=7))
+    assert main(["verify", str(tmp_path / "out"), "--json"]) == 1
+    assert "output.scale" in " ".join(json.loads(capsys.readouterr().out)["problems"])
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def test_what_was_found_is_told_and_kept(found):
     best, kept = report["members"][0], kept_of(report)
     assert best["accuracy"] == report["accuracy"]
     assert kept["entry"] == f"members/{kept['name']}"
+    exported = [row for row in report["members"] if row["entry"]]
+    assert kept["loss"] == min(row["loss"] for row in exported)
     assert report["model"] == {"member": kept["name"], "entry": "model", "form": kept["form"]}
     assert report["trajectory"][-1]["loss"] == pytest.approx(best["loss"])
     assert sorted(path.name for path in found.iterdir()) == ["automl.json", "members", "model"]
