@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +50,16 @@ def write(
     ------
     OSError
         When the file can't be written.
+    Exception
+        What ``batches`` raises, as it is.
     """
-    with _File(path, "wb") as file:
+    with _opened(path) as file:
         write_parquet(
-            RecordBatchReader.from_batches(schema, batches),
+            RecordBatchReader.from_batches(schema, file.watch(batches)),
             file,
             compression=COMPRESSION,
             max_row_group_size=group_rows,
         )
-    if file.failed is not None:
-        raise file.failed
 
 
 def write_events(path: Path, events: RecordBatch) -> None:
@@ -67,7 +70,7 @@ def write_events(path: Path, events: RecordBatch) -> None:
     OSError
         When the file can't be written.
     """
-    with _File(path, "wb") as file:
+    with _opened(path) as file:
         write_parquet(
             events,
             file,
@@ -78,8 +81,6 @@ def write_events(path: Path, events: RecordBatch) -> None:
             # Differences of ascending times and of round-trip times are small numbers.
             column_encoding={"time_us": "delta_binary_packed", "value": "delta_binary_packed"},
         )
-    if file.failed is not None:
-        raise file.failed
 
 
 def write_connections(path: Path, rows: list[dict[str, Any]], extra: Iterable[str] = ()) -> None:
@@ -141,7 +142,7 @@ def _subflows(rows: list[dict[str, Any]]) -> Array:
 class _File(io.FileIO):
     """A file that keeps what the system refuses: the library would end the process with it."""
 
-    failed: OSError | None = None
+    failed: Exception | None = None
 
     def write(self, data: Any, /) -> int:
         if self.failed is None:
@@ -150,3 +151,42 @@ class _File(io.FileIO):
             except OSError as error:
                 self.failed = error
         return len(data)
+
+    def watch(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        """Keep what the batches raise, too: the library would tell of it by a text alone."""
+        try:
+            yield from batches
+        except Exception as error:
+            self.failed = self.failed or error
+            raise
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_File]:
+    """Give a file for the library to write to, and raise what it kept, or a signal, thereafter."""
+    with _File(path, "wb") as file, _later(signal.SIGINT), _later(signal.SIGTERM):
+        try:
+            yield file
+        except Exception:
+            if file.failed is None:
+                raise
+    if file.failed is not None:
+        raise file.failed
+
+
+@contextmanager
+def _later(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back: what its handler raised inside the library would be a panic there."""
+    handler = signal.getsignal(number)
+    # Python runs handlers in the main thread only; default actions run no Python at all.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[int] = []
+    try:
+        signal.signal(number, lambda which, _: came.append(which))
+        yield
+    finally:
+        signal.signal(number, handler)
+        if came:
+            signal.raise_signal(number)

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -74,7 +74,9 @@ def _one_process(function: Callable[..., Any]) -> Iterator[None]:
         yield
         return
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Some network file systems have no locks: each process compiles for itself there, too.
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -1,5 +1,8 @@
 """Files of events, connections and refused lines: what other readers find in them."""
 
+import errno
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +128,75 @@ def test_a_full_disk_is_an_error_of_the_system_and_no_panic(capfd):
     assert capfd.readouterr().err == ""
     with pytest.raises(FileNotFoundError):
         parquet.write(Path("/nowhere/q.parquet"), QUARANTINE, [])
+
+
+class Told(BaseException):
+    """What a handler of a signal raises."""
+
+
+def write_no_events(path):
+    none = np.array([], np.int32)
+    keys = (parquet.coded(["x"], none, key()) for key in (DataType.int32, DataType.int8))
+    connection, variable = keys
+    long = none.astype(np.int64)
+    parquet.write_events(
+        path, parquet.events(connection, none.astype(np.int16), long, variable, long)
+    )
+
+
+def write_a_connection(path):
+    parquet.write_connections(path, [{**NO_SUBFLOWS, "connection": "a"}])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("write", [write_no_events, write_a_connection])
+def test_a_signal_during_the_library_s_work_is_raised_after_it(
+    write, number, tmp_path, monkeypatch, capfd
+):
+    """Within the library the handler's exception would be a panic with a text of its own."""
+    to_disk = parquet._File.write
+
+    def interrupted(file, data):
+        signal.raise_signal(number)
+        return to_disk(file, data)
+
+    def handler(*_):
+        raise Told
+
+    monkeypatch.setattr(parquet._File, "write", interrupted)
+    former = signal.signal(number, handler)
+    try:
+        with pytest.raises(Told):
+            write(tmp_path / "a.parquet")
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, former)
+    assert capfd.readouterr().err == ""
+    pq.read_metadata(tmp_path / "a.parquet")
+
+
+def test_an_interruption_within_the_batches_is_one(tmp_path):
+    def batches():
+        signal.raise_signal(signal.SIGINT)
+        yield from ()
+
+    with pytest.raises(KeyboardInterrupt):
+        parquet.write(tmp_path / "a.parquet", QUARANTINE, batches())
+
+
+def test_a_thread_of_its_own_writes_as_well(tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(parquet.write, tmp_path / "a.parquet", QUARANTINE, []).result()
+    assert pl.read_parquet(tmp_path / "a.parquet").columns == QUARANTINE.names
+
+
+def test_what_the_batches_raise_arrives_as_it_is(tmp_path, monkeypatch):
+    first = OSError(errno.EIO, "Input/output error", "piece.parquet")
+
+    def unreadable(*_, **__):
+        raise first
+
+    monkeypatch.setattr(quarantine, "read_parquet", unreadable)
+    with pytest.raises(OSError, match="Input/output error") as raised:
+        quarantine.join([tmp_path / "piece.parquet"], tmp_path / "all.parquet")
+    assert raised.value is first

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import importlib.util
 import subprocess
 import sys
@@ -9,7 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import pytest
 from numba.core import codegen
+
+from data.netsim import jit
 
 SOURCE = """
 from data.netsim.jit import entry
@@ -72,3 +77,24 @@ def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Pat
     ]  # fmt: skip
     compiled = [int(process.communicate()[0]) for process in running]
     assert sorted(compiled) == [0, 0, 1]
+
+
+def test_a_file_system_without_locks_is_compiled_on_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(jit, "_HERE", tmp_path)
+
+    def unlocked() -> None:
+        """Never compiled."""
+
+    entered = []
+    with jit._one_process(unlocked):
+        entered.append(1)
+    assert entered
+    # What fails while the function is compiled isn't taken for a missing lock.
+    with pytest.raises(FileNotFoundError), jit._one_process(unlocked):
+        raise FileNotFoundError
