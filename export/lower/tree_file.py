@@ -13,7 +13,7 @@ from export.ir import Form, Ints
 from export.lower.network import lower_network
 from export.lower.onnx_chain import graph_of, path_to
 from export.lower.prepare import NotLowerable, Prepared
-from export.lower.trees import added_scores, mean_of_rows
+from export.lower.trees import added_scores, mean_of_rows, refuse_not_finite
 from features.spec import Feature
 
 Floats = NDArray[np.float64]
@@ -65,6 +65,7 @@ def lower_file(
         raise NotLowerable(f"a tree ensemble that can't be read: {error}") from None
     if kind == "scores" and ensemble.link:
         raise NotLowerable("a softmax of real scores has no integer form")
+    refuse_not_finite(ensemble.weights)
     priors, placed, link = ensemble.priors, np.eye(ensemble.outputs), ensemble.link
     lacking: NDArray[np.bool_] = np.zeros(ensemble.outputs, dtype=bool)
     for node in rest:
@@ -84,6 +85,8 @@ def lower_file(
     one_each = (placed.sum(axis=1) == 1).all() and set(np.unique(placed)) <= {0.0, 1.0}
     if placed.shape[1] != len(labels) or not one_each:
         raise NotLowerable(f"{placed.shape[1]} scores for {len(labels)} labels")
+    if not (priors < np.inf).all():
+        raise NotLowerable(f"a score starts from {priors.max()}")
     return ensemble.form(features, labels, placed, priors, lacking, regressor=kind == "scores")
 
 

@@ -222,3 +222,38 @@ def test_a_label_that_beats_all_logarithms_has_no_form(x):
     node.op_type = "LogSoftmax"
     with pytest.raises(NotLowerable, match="logarithm"):
         lower_file(model.SerializeToString(), FEATURES, FOUR, 0.5, "action")
+
+
+def with_leaf(value):
+    """The file of one tree of four classes, in which a leaf holds another value."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    at = observations(500)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(at, four(at))
+    model = onnx.load_from_string(convert(tree, FEATURES, "m", FOUR, {}))
+    (node,) = (n for n in model.graph.node if n.op_type == "TreeEnsembleClassifier")
+    (weights,) = (a for a in node.attribute if a.name == "class_weights")
+    weights.floats[0] = value
+    return model.SerializeToString()
+
+
+def test_a_lone_trees_large_leaf_stays_within_32_bits(tmp_path):
+    form = lower_file(with_leaf(1e6), FEATURES, FOUR, 0.5, "classes")
+    assert form.places == 10
+    assert form.table.max() == 10**6 << 10
+    source = replace(source_of(form), values=np.zeros((0, 4)), probability=np.zeros((0, 4)))
+    replace_directory(tmp_path / "b", bundle_files(source, ["c", "table"], Options(), "the tests"))
+    assert verify(tmp_path / "b", VerifyParams(random=100))["ok"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_leaf_that_is_no_number_has_no_form(value):
+    with pytest.raises(NotLowerable, match=f"tree 0 adds {value} in node"):
+        lower_file(with_leaf(value), FEATURES, FOUR, 0.5, "classes")
+
+
+def test_a_boosted_leaf_that_is_no_number_has_no_form(x):
+    made = boosted(x, four(x))
+    made.estimators_[2, 1].tree_.value[-1] = np.inf
+    with pytest.raises(NotLowerable, match="tree 9 adds inf in node"):
+        lower(made, FEATURES, FOUR)
