@@ -81,7 +81,7 @@ def final_name(estimator: Any) -> str:
 
 
 def answered(
-    estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...]
+    estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...], name: str
 ) -> NDArray[np.float64]:
     """A fitted estimator's answers on rows [n, d].
 
@@ -90,14 +90,20 @@ def answered(
     float64 array [n] or [n, labels]
         P(``labels[1]``) of two classes; else the probability of each label, 0 of one that training
         lacked, or a regressor's outputs.
+
+    Raises
+    ------
+    UserError
+        When a regressor's outputs aren't as many as its labels; ``name`` is the model's.
     """
     import numpy as np
 
     from export.lower.prepare import is_regressor, places_of
+    from export.real_answers import real_answers
     from models.sbd.train.classifiers import probability
 
     if is_regressor(estimator):
-        return np.asarray(estimator.predict(values), dtype=np.float64).reshape(-1, len(labels))
+        return real_answers(estimator, values, labels, name)
     if len(labels) == 2:
         return probability(estimator, values)
     found = np.zeros((len(values), len(labels)))
@@ -182,7 +188,8 @@ def write_entry(
     Raises
     ------
     UserError
-        When ``meta`` has wrong keys or ``vectors`` hold no finite row.
+        When ``meta`` has wrong keys, ``vectors`` hold no finite row, or a regressor's outputs
+        aren't as many as its labels.
     """
     import numpy as np
 
@@ -213,7 +220,7 @@ def write_entry(
         raise UserError(f"model {name!r}: no row of the training table is finite in all features")
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
-    probability = answered(estimator, values, names)
+    probability = answered(estimator, values, names, name)
     settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
     said = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
     onnx = convert(estimator, features, name, names, settings, said)
@@ -229,7 +236,7 @@ def write_entry(
         "model.onnx": onnx,
         "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": vectors_file(kept, answered(estimator, kept, names)),
+        "vectors.json": vectors_file(kept, answered(estimator, kept, names, name)),
     }
     described: dict[str, Any] = {
         **meta,

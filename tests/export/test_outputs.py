@@ -208,3 +208,23 @@ def test_states_are_kept_in_the_meta():
     meta = Meta.parse(given, "meta.json")
     assert meta.states == (State(given="h_in", returned="h_out", width=8),)
     assert meta.document()["states"] == given["states"]
+
+
+def lightgbm_regression(x):
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1).fit(x, x[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "labels"),
+    [(regression, ("a",)), (regression, tuple("abcdef")), (lightgbm_regression, ("a", "b"))],
+    ids=["three-for-one", "three-for-six", "one-for-two"],
+)
+def test_a_regressor_has_one_label_per_output(make, labels, x, tmp_path):
+    estimator = make(x)
+    with pytest.raises(UserError, match=r"'a-model'.*give one label per output"):
+        entry(estimator, x, tmp_path, labels=labels)
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(UserError, match=r"'learned'.*give one label per output"):
+        convert(estimator, FEATURES, "learned", labels, {})
