@@ -32,12 +32,18 @@ def sample(values: NDArray[np.float64], count: int = STORED_VECTORS) -> NDArray[
     return values[np.unique(np.linspace(0, len(values) - 1, count).astype(np.int64))]
 
 
-def vectors_file(values: NDArray[np.float64], probability: NDArray[np.float64]) -> bytes:
-    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n]."""
-    from models.sbd.digits import probabilities
+def vectors_file(
+    values: NDArray[np.float64], probability: NDArray[np.float64], kind: str = "classes"
+) -> bytes:
+    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n].
+
+    ``kind`` of the output: of ``scores`` so many digits are kept, else so many decimals.
+    """
+    from models.sbd.digits import probabilities, significant
 
     rows = ",\n  ".join(json.dumps(row) for row in values.tolist())
-    answers = json.dumps(probabilities(probability).tolist())
+    kept = significant(probability) if kind == "scores" else probabilities(probability)
+    answers = json.dumps(kept.tolist())
     return f'{{\n "probability": {answers},\n "values": [\n  {rows}\n ]\n}}\n'.encode()
 
 
@@ -111,11 +117,17 @@ def answered(
     return found
 
 
-def size_of(answers: NDArray[np.float64]) -> float:
-    """What errors of answers are measured by: 1 of probabilities, the largest of real scores."""
+def size_of(answers: NDArray[np.float64], kind: str) -> float:
+    """What errors of answers are measured by, for an output's kind.
+
+    The largest of real scores, however small; 1 of probabilities, or the largest margin above.
+    """
     import numpy as np
 
-    return 1.0 if answers.ndim == 1 else max(1.0, float(np.abs(answers).max(initial=0.0)))
+    largest = float(np.abs(answers).max(initial=0.0))
+    if kind == "scores":
+        return largest or 1.0
+    return 1.0 if answers.ndim == 1 else max(1.0, largest)
 
 
 def _output(estimator: Any, meta: Mapping[str, Any], labels: tuple[str, ...], name: str) -> Output:
@@ -226,7 +238,8 @@ def write_entry(
     onnx = convert(estimator, features, name, names, settings, said)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
-    float_error /= size_of(probability)
+    size = size_of(probability, output.kind)
+    float_error /= size
     if not float_error <= WORST_FLOAT_ERROR:
         raise UserError(
             f"model {name!r}: its ONNX form errs by {float_error:.2g}: use a smaller C or depth"
@@ -236,7 +249,7 @@ def write_entry(
         "model.onnx": onnx,
         "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": vectors_file(kept, answered(estimator, kept, names, name)),
+        "vectors.json": vectors_file(kept, answered(estimator, kept, names, name), output.kind),
     }
     described: dict[str, Any] = {
         **meta,
@@ -259,7 +272,7 @@ def write_entry(
         output = with_scale(output, form)
         if output.kind == "scores":
             found = real_scores(form, to_integers(values, features))
-            largest = float(np.abs(found - probability).max()) / size_of(probability)
+            largest = float(np.abs(found - probability).max()) / size
             described["scaling"] = {
                 "rows": len(values),
                 "disagreements": len(apart(found, probability)),
