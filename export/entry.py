@@ -32,12 +32,18 @@ def sample(values: NDArray[np.float64], count: int = STORED_VECTORS) -> NDArray[
     return values[np.unique(np.linspace(0, len(values) - 1, count).astype(np.int64))]
 
 
-def vectors_file(values: NDArray[np.float64], probability: NDArray[np.float64]) -> bytes:
-    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n]."""
-    from models.sbd.digits import probabilities
+def vectors_file(
+    values: NDArray[np.float64], probability: NDArray[np.float64], kind: str = "classes"
+) -> bytes:
+    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n].
+
+    ``kind`` of the output: of ``scores`` so many digits are kept, else so many decimals.
+    """
+    from models.sbd.digits import probabilities, significant
 
     rows = ",\n  ".join(json.dumps(row) for row in values.tolist())
-    answers = json.dumps(probabilities(probability).tolist())
+    kept = significant(probability) if kind == "scores" else probabilities(probability)
+    answers = json.dumps(kept.tolist())
     return f'{{\n "probability": {answers},\n "values": [\n  {rows}\n ]\n}}\n'.encode()
 
 
@@ -81,7 +87,7 @@ def final_name(estimator: Any) -> str:
 
 
 def answered(
-    estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...]
+    estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...], name: str
 ) -> NDArray[np.float64]:
     """A fitted estimator's answers on rows [n, d].
 
@@ -90,14 +96,20 @@ def answered(
     float64 array [n] or [n, labels]
         P(``labels[1]``) of two classes; else the probability of each label, 0 of one that training
         lacked, or a regressor's outputs.
+
+    Raises
+    ------
+    UserError
+        When a regressor's outputs aren't as many as its labels; ``name`` is the model's.
     """
     import numpy as np
 
     from export.lower.prepare import is_regressor, places_of
+    from export.real_answers import real_answers
     from models.sbd.train.classifiers import probability
 
     if is_regressor(estimator):
-        return np.asarray(estimator.predict(values), dtype=np.float64).reshape(-1, len(labels))
+        return real_answers(estimator, values, labels, name)
     if len(labels) == 2:
         return probability(estimator, values)
     found = np.zeros((len(values), len(labels)))
@@ -105,11 +117,17 @@ def answered(
     return found
 
 
-def size_of(answers: NDArray[np.float64]) -> float:
-    """What errors of answers are measured by: 1 of probabilities, the largest of real scores."""
+def size_of(answers: NDArray[np.float64], kind: str) -> float:
+    """What errors of answers are measured by, for an output's kind.
+
+    The largest of real scores, however small; 1 of probabilities, or the largest margin above.
+    """
     import numpy as np
 
-    return 1.0 if answers.ndim == 1 else max(1.0, float(np.abs(answers).max(initial=0.0)))
+    largest = float(np.abs(answers).max(initial=0.0))
+    if kind == "scores":
+        return largest or 1.0
+    return 1.0 if answers.ndim == 1 else max(1.0, largest)
 
 
 def _output(estimator: Any, meta: Mapping[str, Any], labels: tuple[str, ...], name: str) -> Output:
@@ -182,7 +200,8 @@ def write_entry(
     Raises
     ------
     UserError
-        When ``meta`` has wrong keys or ``vectors`` hold no finite row.
+        When ``meta`` has wrong keys, ``vectors`` hold no finite row, or a regressor's outputs
+        aren't as many as its labels.
     """
     import numpy as np
 
@@ -213,13 +232,14 @@ def write_entry(
         raise UserError(f"model {name!r}: no row of the training table is finite in all features")
     values = values[finite]
     truth = None if labels is None else np.asarray(labels)[finite]
-    probability = answered(estimator, values, names)
+    probability = answered(estimator, values, names, name)
     settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
     said = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
     onnx = convert(estimator, features, name, names, settings, said)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
-    float_error /= size_of(probability)
+    size = size_of(probability, output.kind)
+    float_error /= size
     if not float_error <= WORST_FLOAT_ERROR:
         raise UserError(
             f"model {name!r}: its ONNX form errs by {float_error:.2g}: use a smaller C or depth"
@@ -229,7 +249,7 @@ def write_entry(
         "model.onnx": onnx,
         "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": vectors_file(kept, answered(estimator, kept, names)),
+        "vectors.json": vectors_file(kept, answered(estimator, kept, names, name), output.kind),
     }
     described: dict[str, Any] = {
         **meta,
@@ -252,7 +272,7 @@ def write_entry(
         output = with_scale(output, form)
         if output.kind == "scores":
             found = real_scores(form, to_integers(values, features))
-            largest = float(np.abs(found - probability).max()) / size_of(probability)
+            largest = float(np.abs(found - probability).max()) / size
             described["scaling"] = {
                 "rows": len(values),
                 "disagreements": len(apart(found, probability)),

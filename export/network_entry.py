@@ -74,7 +74,7 @@ def write_network(
         "model.onnx": onnx,
         "metrics.json": json_file(digits.rounded(metrics)),
         "card.md": card.encode(),
-        "vectors.json": vectors_file(kept, answers),
+        "vectors.json": vectors_file(kept, answers, source.output.kind),
     }
     scaling: dict[str, Any] = {}
     if source.form is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from data.errors import UserError
 from export.lower.prepare import NotLowerable, is_regressor, places_of
 from export.onnx_metadata import OPSET, metadata
+from export.real_answers import real_answers
 from features.spec import Feature
 
 TREE_LIBRARIES = frozenset(
@@ -60,6 +63,9 @@ def convert(
     from export.onnx_svm import register
 
     register()
+    if is_regressor(estimator):
+        # Its class doesn't say how many outputs it has, but an answer does.
+        real_answers(estimator, np.zeros((1, len(features))), labels, name)
     final = estimator.steps[-1][1] if type(estimator).__name__ == "Pipeline" else estimator
     margin = not hasattr(estimator, "predict_proba")
     if type(final).__name__ in TREE_LIBRARIES:
@@ -126,7 +132,6 @@ def _probability_of_last(graph: Any, margin: bool) -> None:
 
 def _several_scores(graph: Any, estimator: Any, labels: tuple[str, ...], name: str) -> None:
     """Let a graph end with ``scores``, a column per label; 0 of a class that training lacked."""
-    import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 
     try:

@@ -106,8 +106,12 @@ def ranges(form: Form) -> list[dict[str, Any]]:
 
 def label_names(labels: Sequence[str]) -> list[str]:
     """A constant's name per label; labels that would share one get their index behind it."""
-    plain = [c_name(label) for label in labels]
-    return [name if plain.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(plain)]
+    names = [c_name(label) for label in labels]
+    # What an index makes may be another label's own name. Two names with an index never agree, so
+    # that every round has one name without an index less.
+    while len(set(names)) < len(names):
+        names = [n if names.count(n) == 1 else f"{n}_{i}" for i, n in enumerate(names)]
+    return names
 
 
 def _item(index: int, items: Sequence[Any]) -> Any:

@@ -13,7 +13,7 @@ from export.ir import Form, Ints
 from export.lower.network import lower_network
 from export.lower.onnx_chain import graph_of, path_to
 from export.lower.prepare import NotLowerable, Prepared
-from export.lower.trees import added_scores, mean_of_rows
+from export.lower.trees import added_scores, mean_of_rows, refuse_not_finite
 from features.spec import Feature
 
 Floats = NDArray[np.float64]
@@ -63,19 +63,31 @@ def lower_file(
         ensemble = _Ensemble(first, len(features))
     except (LookupError, TypeError, ValueError) as error:
         raise NotLowerable(f"a tree ensemble that can't be read: {error}") from None
-    priors, placed = ensemble.priors, np.eye(ensemble.outputs)
+    if kind == "scores" and ensemble.link:
+        raise NotLowerable("a softmax of real scores has no integer form")
+    refuse_not_finite(ensemble.weights)
+    priors, placed, link = ensemble.priors, np.eye(ensemble.outputs), ensemble.link
+    lacking: NDArray[np.bool_] = np.zeros(ensemble.outputs, dtype=bool)
     for node in rest:
         given = [np.asarray(constants[name]) for name in node.input if name in constants]
         if node.op_type == "MatMul" and given[0].shape[:1] == (placed.shape[1],):
+            # No probability is below 0, so a label that has none is chosen never.
+            lacking = np.asarray(~given[0][~lacking].any(axis=0) & bool(link), dtype=bool)
+            if link == "LogSoftmax" and lacking.any():
+                raise NotLowerable("a label without a logarithm of its probability beats all")
             placed, priors = placed @ given[0], priors @ given[0]
-        elif node.op_type == "Add" and given[0].size == placed.shape[1]:
+        elif node.op_type == "Add" and not link and given[0].size == placed.shape[1]:
             priors = priors + given[0].ravel()
-        elif node.op_type not in SHAPES | SAME_CHOICE:
+        elif node.op_type in SAME_CHOICE:
+            link = node.op_type
+        elif node.op_type not in SHAPES:
             raise NotLowerable(f"{node.op_type} after trees has no integer form here")
     one_each = (placed.sum(axis=1) == 1).all() and set(np.unique(placed)) <= {0.0, 1.0}
     if placed.shape[1] != len(labels) or not one_each:
         raise NotLowerable(f"{placed.shape[1]} scores for {len(labels)} labels")
-    return ensemble.form(features, labels, placed, priors, regressor=kind == "scores")
+    if not (priors < np.inf).all():
+        raise NotLowerable(f"a score starts from {priors.max()}")
+    return ensemble.form(features, labels, placed, priors, lacking, regressor=kind == "scores")
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,8 @@ class _Ensemble:
     Attributes
     ----------
     outputs : int
+    link : str
+        ``Softmax`` where the operator itself makes probabilities of its sums, else empty.
     trees : list of _Tree
     weights : list of float64 arrays [nodes, outputs]
     priors : float64 array [outputs]
@@ -107,6 +121,7 @@ class _Ensemble:
         post = said.get("post_transform", b"NONE")
         if post not in {b"NONE", b"SOFTMAX"} or any(key.endswith("_as_tensor") for key in said):
             raise NotLowerable(f"{node.op_type} with {post.decode()} has no integer form here")
+        self.link = "Softmax" if post == b"SOFTMAX" else ""
         prefix = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
         names = said.get("classlabels_int64s") or said.get("classlabels_strings") or ()
         self.outputs = len(names) if prefix == "class" else int(said.get("n_targets", 1))
@@ -175,16 +190,18 @@ class _Ensemble:
         labels: tuple[str, ...],
         placed: Floats,
         priors: Floats,
+        lacking: NDArray[np.bool_],
         *,
         regressor: bool,
     ) -> Trees:
-        """The form, with each output at its label."""
-        seen = tuple(label for label in range(len(labels)) if priors[label] > UNSEEN)
+        """The form, with each output at its label; those that are ``lacking`` have none."""
+        known = ~lacking & (regressor | (priors > UNSEEN))
+        seen = tuple(map(int, np.flatnonzero(known)))
         columns = tuple(range(len(features)))
         prepared = Prepared(None, features, labels, seen, columns, (), 0.5, regressor=regressor)
         scores = [weights @ placed for weights in self.weights]
         adds = [np.flatnonzero(score.any(axis=0)) for score in scores]
-        if len(labels) > 1 and not priors.any():
+        if len(labels) > 1 and not priors.any() and not lacking.any():
             return mean_of_rows(prepared, self.trees, scores)
         if any(len(labels_of) > 1 for labels_of in adds):
             raise NotLowerable("trees with several scores in a leaf that start from others")

@@ -51,11 +51,12 @@ def mean_of_rows(prepared: Prepared, trees: Sequence[Any], values: Sequence[Floa
     Raises
     ------
     NotLowerable
-        When the trees are too large, or scores don't fit 32 bits.
+        When the trees are too large, or scores aren't finite or don't fit 32 bits.
     """
-    places = Q16_PLACES
-    if prepared.regressor or len(trees) > 1:
-        places = score_places(max(float(np.abs(v).max()) for v in values))
+    refuse_not_finite(values)
+    places = score_places(max(float(np.abs(v).max()) for v in values))
+    if len(trees) == 1 and not prepared.regressor:
+        places = min(Q16_PLACES, places)
     whole = [rounded(v, places) for v in values]
     if len(trees) == 1 and not prepared.regressor:
         whole = [_same_winner(values[0], whole[0])]
@@ -96,8 +97,11 @@ def added_scores(
     Raises
     ------
     NotLowerable
-        When the trees are too large, or scores don't fit 32 bits.
+        When the trees are too large, or scores aren't finite or don't fit 32 bits.
     """
+    refuse_not_finite(values)
+    if not np.isfinite(priors).all():
+        raise NotLowerable(f"a score starts from {priors[int(np.isfinite(priors).argmin())]}")
     if len(priors) != len(prepared.places_of):
         raise NotLowerable(f"{len(priors)} outputs for {len(prepared.labels)} labels")
     reach = np.abs(np.array(priors, dtype=np.float64))
@@ -160,6 +164,17 @@ def score_places(largest: float) -> int:
     if room < 1:
         raise NotLowerable(f"a score of {largest:.3g} doesn't fit 32 bits: give it a larger unit")
     return min(MOST_PLACES, math.floor(math.log2(room)))
+
+
+def refuse_not_finite(values: Sequence[Floats]) -> None:
+    """NotLowerable where a value of a tree, one array [nodes] or [nodes, labels] each, isn't."""
+    for number, value in enumerate(values):
+        odd = np.argwhere(~np.isfinite(value))
+        if len(odd):
+            found, node = value[tuple(odd[0])], odd[0][0]
+            raise NotLowerable(
+                f"tree {number} adds {found} in node {node}: no integer stands for it"
+            )
 
 
 def rounded(values: Floats, places: int) -> Ints:

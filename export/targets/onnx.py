@@ -105,9 +105,8 @@ def check(
         raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
-    if answers.ndim > 1:
-        # Real scores may be of any size, and float32 keeps so many digits alone.
-        tolerance *= size_of(bundle.probability)
+    # Real scores may be of any size, and float32 keeps so many digits alone.
+    tolerance *= size_of(bundle.probability, bundle.output.kind)
     if "int8" in said:
         tolerance = max(tolerance, float(said["int8"]["tolerance"]))
     report: dict[str, Any] = {

@@ -21,6 +21,8 @@ from models.sbd.windows import Windows
 
 PROBABILITY = 6
 """Decimals of a stored answer: ONNX computes in float32, which errs by some 1e-7."""
+SIGNIFICANT = 7
+"""Digits of a stored real score, of whatever size: as many as float32 holds."""
 CALIBRATION = 4
 """Decimals of slope and offset: with 2,000 connections their standard error is above 0.01."""
 FIGURE = 6
@@ -51,6 +53,13 @@ def bound(error: float) -> float:
 def probabilities(p: NDArray[np.floating]) -> NDArray[np.float64]:
     """Answers as they are stored, float64 [n]."""
     return np.asarray(np.round(np.asarray(p, dtype=np.float64), PROBABILITY), dtype=np.float64)
+
+
+def significant(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Real scores as they are stored, float64 of the same shape."""
+    given = np.asarray(scores, dtype=np.float64)
+    kept = [float(f"{score:.{SIGNIFICANT}g}") + 0.0 for score in given.ravel().tolist()]
+    return np.array(kept, dtype=np.float64).reshape(given.shape)
 
 
 def stored(table: Windows, features: Sequence[Feature]) -> Windows:

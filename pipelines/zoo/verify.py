@@ -75,7 +75,8 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     else:
         answers = model.answers(source.values)
     error = np.abs(answers - source.probability)
-    error = error.reshape(len(source.values), -1).max(axis=1) / size_of(source.probability)
+    error = error.reshape(len(source.values), -1).max(axis=1)
+    error /= size_of(source.probability, source.output.kind)
     mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
     report = {"vectors": len(error), "mismatches": mismatches}
     problems = [f"{mismatches} stored answers differ"] if mismatches else []

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pytest
 from small_models import FEATURES
 from test_several import ACTIONS, actions_of, observations
@@ -12,6 +13,7 @@ from test_targets_c import NOTHING, source_of
 from export.document import dumps, loads
 from export.fixed import to_integers
 from export.lower import NotLowerable, lower
+from export.lower.tree_file import lower_file
 from export.manifest import bundle_files
 from export.onnx_file import convert
 from export.onnx_run import predict
@@ -93,9 +95,9 @@ def x():
 
 
 def proved(form, estimator, labels, values, answers, directory, kind="classes"):
-    onnx = convert(estimator, FEATURES, "m", labels, {})
+    file = convert(estimator, FEATURES, "m", labels, {})
     output = with_scale(Output(kind=kind), form)
-    source = replace(source_of(form), values=values, probability=answers, onnx=onnx, output=output)
+    source = replace(source_of(form), values=values, probability=answers, onnx=file, output=output)
     # eBPF takes longer; tests of the form itself have it.
     targets = [t for t in fitting(source) if t != "bpf"]
     assert {"json", "onnx", "python"} <= set(targets)
@@ -190,3 +192,68 @@ def test_boosting_of_25_actions_keeps_one_value_per_leaf(x):
     assert form.kind == "trees"
     assert not form.rows
     assert set(form.into) == set(range(25))
+
+
+@pytest.mark.parametrize("init", [None, "zero"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_file_whose_margins_are_all_negative_never_chooses_a_class_it_lacks(seed, init):
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    x = observations(600, seed)
+    y = np.random.default_rng(seed).choice([0, 1, 3], 600)
+    made = GradientBoostingClassifier(n_estimators=30, random_state=0, init=init).fit(x, y)
+    integers = to_integers(x, FEATURES)
+    model = onnx.load_from_string(convert(made, FEATURES, "m", FOUR, {}))
+    if init == "zero":
+        # The converter writes one start for three outputs.
+        attributes = model.graph.node[0].attribute
+        (starts,) = (a for a in attributes if a.name == "base_values")
+        starts.floats[:] = [0.0] * 3
+    form = lower_file(model.SerializeToString(), FEATURES, FOUR, 0.5, "action")
+    assert 2 not in form.evaluate(integers).classes
+    ours = lower(made, FEATURES, FOUR).evaluate(integers).classes
+    assert (form.evaluate(integers).classes == ours).mean() >= 0.999
+
+
+def test_a_label_that_beats_all_logarithms_has_no_form(x):
+    made = boosted(x, np.where(four(x) == 2, 0, four(x)))
+    model = onnx.load_from_string(convert(made, FEATURES, "m", FOUR, {}))
+    (node,) = (n for n in model.graph.node if n.op_type == "Identity")
+    node.op_type = "LogSoftmax"
+    with pytest.raises(NotLowerable, match="logarithm"):
+        lower_file(model.SerializeToString(), FEATURES, FOUR, 0.5, "action")
+
+
+def with_leaf(value):
+    """The file of one tree of four classes, in which a leaf holds another value."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    at = observations(500)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(at, four(at))
+    model = onnx.load_from_string(convert(tree, FEATURES, "m", FOUR, {}))
+    (node,) = (n for n in model.graph.node if n.op_type == "TreeEnsembleClassifier")
+    (weights,) = (a for a in node.attribute if a.name == "class_weights")
+    weights.floats[0] = value
+    return model.SerializeToString()
+
+
+def test_a_lone_trees_large_leaf_stays_within_32_bits(tmp_path):
+    form = lower_file(with_leaf(1e6), FEATURES, FOUR, 0.5, "classes")
+    assert form.places == 10
+    assert form.table.max() == 10**6 << 10
+    source = replace(source_of(form), values=np.zeros((0, 4)), probability=np.zeros((0, 4)))
+    replace_directory(tmp_path / "b", bundle_files(source, ["c", "table"], Options(), "the tests"))
+    assert verify(tmp_path / "b", VerifyParams(random=100))["ok"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_leaf_that_is_no_number_has_no_form(value):
+    with pytest.raises(NotLowerable, match=f"tree 0 adds {value} in node"):
+        lower_file(with_leaf(value), FEATURES, FOUR, 0.5, "classes")
+
+
+def test_a_boosted_leaf_that_is_no_number_has_no_form(x):
+    made = boosted(x, four(x))
+    made.estimators_[2, 1].tree_.value[-1] = np.inf
+    with pytest.raises(NotLowerable, match="tree 9 adds inf in node"):
+        lower(made, FEATURES, FOUR)

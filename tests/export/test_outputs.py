@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -13,19 +14,22 @@ from small_models import FEATURES
 from test_export_verify import rewrite
 from test_lower_several import FOUR, boosted, forest, four, lightgbm, network
 from test_several import ACTIONS, actions_of, observations
+from test_targets_c import source_of
 
 from data.errors import UserError
 from export.entry import write_entry
 from export.lower import NotLowerable, lower
 from export.lower.tree_file import lower_file
-from export.manifest import read_manifest
+from export.manifest import bundle_files, read_manifest
 from export.network_entry import write_network
 from export.onnx_file import convert
 from export.onnx_source import source_from_onnx
+from export.params import Options, VerifyParams
+from export.verify import verify
 from features.grid import on_grid
 from models.meta import Meta
 from models.output import Output, State
-from models.store import load, names
+from models.store import load, names, replace_directory
 from pipelines.cli import main
 
 UNITS = ("Mbit/s", "1", "ms")
@@ -225,3 +229,59 @@ def test_states_are_kept_in_the_meta():
     meta = Meta.parse(given, "meta.json")
     assert meta.states == (State(given="h_in", returned="h_out", width=8),)
     assert meta.document()["states"] == given["states"]
+
+
+def lightgbm_regression(x):
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1).fit(x, x[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "labels"),
+    [(regression, ("a",)), (regression, tuple("abcdef")), (lightgbm_regression, ("a", "b"))],
+    ids=["three-for-one", "three-for-six", "one-for-two"],
+)
+def test_a_regressor_has_one_label_per_output(make, labels, x, tmp_path):
+    estimator = make(x)
+    with pytest.raises(UserError, match=r"'a-model'.*give one label per output"):
+        entry(estimator, x, tmp_path, labels=labels)
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(UserError, match=r"'learned'.*give one label per output"):
+        convert(estimator, FEATURES, "learned", labels, {})
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-4, 1e6])
+def test_real_scores_of_any_size_are_kept_and_verified(size, x, tmp_path, capsys):
+    from sklearn.tree import DecisionTreeRegressor
+
+    made = DecisionTreeRegressor(max_depth=5).fit(x, size * x[:, 0] / x[:, 0].max())
+    where = entry(made, x, tmp_path, labels=("rate",))
+    stored = np.array(json.loads((where / "vectors.json").read_text())["probability"])
+    meant = made.predict(json.loads((where / "vectors.json").read_text())["values"])
+    assert (np.abs(stored[:, 0] - meant) <= 1e-6 * np.abs(meant)).all()
+    assert load(where).meta.scaling["float_error"] < 1e-5
+    assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
+    capsys.readouterr()
+    proved(where, tmp_path / "out", capsys, "c", "onnx")
+
+
+def test_small_real_scores_that_are_wrong_are_found(x, tmp_path):
+    from sklearn.tree import DecisionTreeRegressor
+
+    def made(size):
+        return DecisionTreeRegressor(max_depth=5).fit(x, size * x[:, 0] / x[:, 0].max())
+
+    right, wrong = made(1e-7), made(1.005e-7)
+    source = replace(
+        source_of(lower(right, FEATURES, ("rate",))),
+        onnx=convert(wrong, FEATURES, "a_model", ("rate",), {}),
+        values=x[:64],
+        probability=right.predict(x[:64])[:, None],
+        output=Output(kind="scores"),
+    )
+    files = bundle_files(source, ["onnx"], Options(), "the tests")
+    replace_directory(tmp_path / "out", files)
+    report = verify(tmp_path / "out", VerifyParams(random=10))
+    assert not report["ok"]
+    assert report["targets"][0]["mismatches"] > 60, report

@@ -22,6 +22,7 @@ from export.lower import lower
 from export.manifest import bundle_files
 from export.onnx_file import convert
 from export.params import Options, VerifyParams
+from export.render import label_names
 from export.table_file import crc32c, read, write
 from export.targets import emit, fitting
 from export.vectors import make_vectors
@@ -248,6 +249,20 @@ def test_labels_that_would_share_a_constant_get_their_index(policy):
     text = emit("c", source_of(lower(policy, FEATURES, labels)), Options())["a_model.h"].decode()
     assert "A_MODEL_C__1_0," in text
     assert "A_MODEL_C__1_1," in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (("a", "b"), ["A", "B"]),
+        (("+1", "-1", "c"), ["_1_0", "_1_1", "C"]),
+        (("a b", "a_b", "a_b_0"), ["A_B_0_0", "A_B_1", "A_B_0_2"]),
+        (("a_b_1", "a b", "a_b", "a_b_1_0"), ["A_B_1_0_0", "A_B_1_1", "A_B_2", "A_B_1_0_3"]),
+    ],
+)
+def test_every_label_has_a_constant_of_its_own(labels, names):
+    assert len(set(names)) == len(labels)
+    assert label_names(labels) == names
 
 
 def test_more_scores_than_a_bpf_stack_holds_are_code_or_refused():
