@@ -70,13 +70,14 @@ def lower_file(
     lacking: NDArray[np.bool_] = np.zeros(ensemble.outputs, dtype=bool)
     for node in rest:
         given = [np.asarray(constants[name]) for name in node.input if name in constants]
-        if node.op_type == "MatMul" and given[0].shape[:1] == (placed.shape[1],):
+        shape = given[0].shape if given else ()
+        if node.op_type == "MatMul" and len(shape) == 2 and shape[0] == placed.shape[1]:
             # No probability is below 0, so a label that has none is chosen never.
             lacking = np.asarray(~given[0][~lacking].any(axis=0) & bool(link), dtype=bool)
             if link == "LogSoftmax" and lacking.any():
                 raise NotLowerable("a label without a logarithm of its probability beats all")
             placed, priors = placed @ given[0], priors @ given[0]
-        elif node.op_type == "Add" and not link and given[0].size == placed.shape[1]:
+        elif node.op_type == "Add" and not link and shape and given[0].size == placed.shape[1]:
             priors = priors + given[0].ravel()
         elif node.op_type in SAME_CHOICE:
             link = node.op_type
@@ -208,5 +209,7 @@ class _Ensemble:
         outputs = [int(labels_of[0]) if len(labels_of) else seen[0] for labels_of in adds]
         values = [score[:, label] for score, label in zip(scores, outputs, strict=True)]
         at = {label: i for i, label in enumerate(seen)}
+        if never := sorted({labels[label] for label in outputs} - {labels[i] for i in seen}):
+            raise NotLowerable(f"a tree adds to {never[0]!r}, which starts too low to be chosen")
         starts = [float(priors[label]) for label in seen]
         return added_scores(prepared, self.trees, values, [at[label] for label in outputs], starts)

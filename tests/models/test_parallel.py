@@ -97,7 +97,7 @@ def test_switches_of_ray_stand_before_it_is_imported():
     # Else Ray takes a command begun by `uv run` for one to begin anew in each worker.
     code = """
 import sys
-from models.sbd import parallel
+from models import parallel
 def start(workers):
     print("ray" in sys.modules)
     raise SystemExit

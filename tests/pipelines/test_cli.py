@@ -66,11 +66,13 @@ def test_a_stage_in_a_copy_of_the_repository_works_on_the_copy(
 ) -> None:
     """As in `dvc queue`; without a stage the installed command is the repository's."""
     root = Path(__file__).parents[2]
-    for layer in ("pipelines", "data", "models"):
+    for layer in ("data", "models"):
         (tmp_path / layer).mkdir()
         for file in (root / layer).glob("*.py"):
             shutil.copy(file, tmp_path / layer)
-    shutil.copytree(root / "models" / "sbd", tmp_path / "models" / "sbd")
+    made = shutil.ignore_patterns("__pycache__")
+    for package in ("pipelines", "models/sbd", "models/stats"):
+        shutil.copytree(root / package, tmp_path / package, ignore=made)
     (tmp_path / "models" / "zoo").mkdir()
     script = f"import sys; sys.path[:0] = [{str(root)!r}]; from pipelines.cli import main; "
     environment = {name: value for name, value in os.environ.items() if name != "DVC_STAGE"}

@@ -111,7 +111,8 @@ import os, signal, sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
 from registry_entries import training_of
-from pipelines import register, registry, tracking
+from pipelines import tracking
+from pipelines.registry import entries as registry, register
 tracking.ROOT = Path({root!r})
 make = registry.create_version
 def killed_after_the_first(name, *rest):
