@@ -143,5 +143,5 @@ def source_of(model: ZooModel) -> Source:
         probability=probability,
         scaling=meta.scaling,
         feature_settings=meta.feature_settings,
-        output=meta.output,
+        output=with_scale(meta.output, form),
     )

@@ -175,6 +175,15 @@ def test_a_signal_during_the_library_s_work_is_raised_after_it(
     pq.read_metadata(tmp_path / "a.parquet")
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT as a person's own command has it: background jobs of a shell ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_within_the_batches_is_one(tmp_path):
     def batches():
         signal.raise_signal(signal.SIGINT)

@@ -23,6 +23,7 @@ from export.manifest import bundle_files
 from export.onnx_file import convert
 from export.params import Options, VerifyParams
 from export.render import label_names
+from export.source import with_scale
 from export.table_file import crc32c, read, write
 from export.targets import emit, fitting
 from export.vectors import make_vectors
@@ -124,7 +125,7 @@ def test_the_table_files_reader_answers_as_any_form_and_takes_no_damaged_file(tm
 def exported(form, directory, asked="both", target="bpf"):
     values = np.arange(8.0).reshape(2, 4)
     answers = np.zeros((2, form.outputs))
-    output = Output(kind="scores" if form.outputs == 1 else "classes")
+    output = with_scale(Output(kind="scores" if form.outputs == 1 else "classes"), form)
     source = replace(source_of(form), values=values, probability=answers, output=output)
     shutil.rmtree(directory, ignore_errors=True)
     replace_directory(directory, bundle_files(source, [target], Options(bpf=asked), "the tests"))
