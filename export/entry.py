@@ -117,19 +117,6 @@ def answered(
     return found
 
 
-def size_of(answers: NDArray[np.float64], kind: str) -> float:
-    """What errors of answers are measured by, for an output's kind.
-
-    The largest of real scores, however small; 1 of probabilities, or the largest margin above.
-    """
-    import numpy as np
-
-    largest = float(np.abs(answers).max(initial=0.0))
-    if kind == "scores":
-        return largest or 1.0
-    return 1.0 if answers.ndim == 1 else max(1.0, largest)
-
-
 def _output(estimator: Any, meta: Mapping[str, Any], labels: tuple[str, ...], name: str) -> Output:
     """What an entry's answers are: of a regressor real scores, unless its meta says more."""
     from export.lower.prepare import is_regressor
@@ -207,7 +194,7 @@ def write_entry(
 
     from export.document import dumps
     from export.fixed import to_integers
-    from export.loss import apart, real_scores
+    from export.loss import apart, real_scores, size_of
     from export.lower import NotLowerable, lower
     from export.onnx_file import convert
     from export.onnx_run import decided, predict
@@ -267,11 +254,11 @@ def write_entry(
         described["no_form"] = str(error)
     else:
         files["model.json"] = dumps(form).encode()
-        integers = form.evaluate(to_integers(values, features))
+        integers = to_integers(values, features)
         described["kind"] = form.kind
         output = with_scale(output, form)
         if output.kind == "scores":
-            found = real_scores(form, to_integers(values, features))
+            found = real_scores(form, integers)
             largest = float(np.abs(found - probability).max()) / size
             described["scaling"] = {
                 "rows": len(values),
@@ -280,7 +267,7 @@ def write_entry(
             }
         else:
             floats = decided(probability, threshold)
-            described["scaling"] = loss(floats, integers.classes, truth)
+            described["scaling"] = loss(floats, form.evaluate(integers).classes, truth)
     described["output"] = output.model_dump(mode="json")
     described["scaling"] = {
         **described.get("scaling", {}),

@@ -65,3 +65,14 @@ def measured(source: Source, ours: Decide, theirs: Decide, seed: int = 1) -> dic
         "stored": disagreements(ours(stored), theirs(stored)),
         "random": disagreements(ours(x), theirs(x)),
     }
+
+
+def size_of(answers: Floats, kind: str) -> float:
+    """What errors of answers are measured by, for an output's kind.
+
+    The largest of real scores, however small; 1 of probabilities, or the largest margin above.
+    """
+    largest = float(np.abs(answers).max(initial=0.0))
+    if kind == "scores":
+        return largest or 1.0
+    return 1.0 if answers.ndim == 1 else max(1.0, largest)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
-from export.entry import size_of
 from export.fixed import to_values
 from export.harness import CannotRun
-from export.loss import apart, real_scores
+from export.loss import apart, real_scores, size_of
 from export.manifest import Bundle
 from export.onnx_child import predict_apart
 from export.onnx_metadata import described

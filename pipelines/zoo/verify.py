@@ -57,8 +57,8 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     """
     import numpy as np
 
-    from export.entry import size_of
     from export.fixed import to_integers
+    from export.loss import size_of
     from export.onnx_run import decided, predict
     from export.params import tolerance_of
     from export.source import source_of
