@@ -20,10 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 import models
 from data.errors import UserError, one_line, unknown_name
@@ -31,6 +28,10 @@ from data.place import Own, building
 from features.spec import Feature, schema_hash
 from models.meta import Meta, read_meta, seal_of, with_settings
 from models.onnx_safe import open_session
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ZOO = Path(models.__file__).parent / "zoo"
 """Where the repository keeps its released models: ``cczoo zoo release`` alone writes there."""
@@ -120,6 +121,8 @@ class ZooModel:
         UserError
             When a column is missing, or the model answers with a score per label.
         """
+        import numpy as np
+
         if self.several:
             raise UserError(
                 f"model {self.meta.name!r}: answers with a score for each of its labels, not with "
@@ -136,6 +139,8 @@ class ZooModel:
 
         ``table`` as for :meth:`predict_proba`.
         """
+        import numpy as np
+
         if not self.several:
             return self.predict_proba(table)
         values = self._matrix(table)
@@ -151,12 +156,16 @@ class ZooModel:
 
     def predict(self, table: Any) -> NDArray[np.int64]:
         """Index of each observation's label, int64 [N]: the first largest score's."""
+        import numpy as np
+
         answers = self.answers(table)
         if self.several:
             return np.asarray(answers.argmax(axis=1), dtype=np.int64)
         return (answers > self.meta.threshold).astype(np.int64)
 
     def _matrix(self, table: Any) -> NDArray[np.float64]:
+        import numpy as np
+
         names = self.meta.features
         if isinstance(table, np.ndarray):
             if table.ndim != 2 or table.shape[1] != len(names):

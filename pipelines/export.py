@@ -99,7 +99,7 @@ def _list(args: argparse.Namespace) -> int:
 
     fitting = targets_of(open_model(args.model)) if args.model else list(TARGETS)
     rows = [
-        {"target": t, "takes": sorted(target(t).TAKES), "summary": target(t).SUMMARY}
+        {"target": t, "takes": sorted(TARGETS[t].takes), "summary": target(t).SUMMARY}
         for t in fitting
     ]
     if args.json:

@@ -3,22 +3,24 @@
 A target is a module with
 
 - ``SUMMARY``: one line for ``cczoo export --list``;
-- ``TAKES``: kinds of forms it can carry (``"float"``: models that exist as ONNX);
 - ``emit(source, options) -> {file name: text or bytes}``;
 - optionally ``again(bundle, source, options) -> {file name: bytes}``: its files made anew from a
   bundle, where ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
 - optionally ``CONFINABLE = False``: its check can't be run in a sandbox;
-- optionally ``WIDEST``: so many features at most;
 - optionally ``refuses(form) -> str``: why it can't carry this very form, empty where it can;
 - optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
 - ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
+
+Which kinds of forms it carries stands in :data:`TARGETS`, so that a list of the zoo need not import
+what writes files.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -29,24 +31,52 @@ if TYPE_CHECKING:
     from export.source import Source
     from models.store import ZooModel
 
-TARGETS: dict[str, str] = {
-    "bpf": "export.targets.bpf",
-    "c": "export.targets.c",
-    "json": "export.targets.json",
-    "lut": "export.targets.lut",
-    "mlp-c": "export.targets.mlp_c",
-    "onnx": "export.targets.onnx",
-    "python": "export.targets.python",
-    "table": "export.targets.table",
+TREES = ("tree", "forest", "trees")
+PLAIN = (*TREES, "linear", "lut", "mlp", "rbf")
+"""Kinds without a state, of any number of features."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A target's line in the registry.
+
+    Attributes
+    ----------
+    module : str
+        Where it is.
+    takes : tuple of str
+        Kinds of forms that it carries; ``"float"`` stands for models that exist as ONNX.
+    widest : int, optional
+        The most features that it takes.
+    """
+
+    module: str
+    takes: tuple[str, ...]
+    widest: int | None = None
+
+    def carries(self, kinds: set[str], features: int) -> bool:
+        """Whether it takes one of these kinds of so many features."""
+        fits = self.widest is None or features <= self.widest
+        return fits and not kinds.isdisjoint(self.takes)
+
+
+TARGETS: dict[str, Registered] = {
+    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "rbf")),
+    "c": Registered("export.targets.c", PLAIN),
+    "json": Registered("export.targets.json", (*PLAIN, "grid", "gru", "lstm")),
+    "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
+    "mlp-c": Registered("export.targets.mlp_c", ("mlp", "gru", "lstm")),
+    "onnx": Registered("export.targets.onnx", ("float",)),
+    "python": Registered("export.targets.python", PLAIN),
+    "table": Registered("export.targets.table", (*TREES, "linear")),
 }
-"""Name -> module."""
+"""Name -> module and what it carries."""
 
 
 class Target(Protocol):
     """What a target's module holds."""
 
     SUMMARY: str
-    TAKES: frozenset[str]
 
     def emit(self, source: Source, options: Options) -> Mapping[str, str | bytes]:
         """Make the target's files."""
@@ -67,7 +97,7 @@ def target(name: str) -> Target:
     """
     if name not in TARGETS:
         raise unknown_name("target", name, TARGETS)
-    return cast(Target, importlib.import_module(TARGETS[name]))
+    return cast(Target, importlib.import_module(TARGETS[name].module))
 
 
 def fitting(source: Source) -> list[str]:
@@ -86,11 +116,7 @@ def _refused(name: str, source: Source) -> str:
 
 def carrying(kinds: set[str], features: int) -> list[str]:
     """Names of the targets that take one of these kinds of so many features."""
-    return [
-        name
-        for name in TARGETS
-        if kinds & target(name).TAKES and features <= getattr(target(name), "WIDEST", features)
-    ]
+    return [name for name, line in TARGETS.items() if line.carries(kinds, features)]
 
 
 def targets_of(model: ZooModel) -> list[str]:

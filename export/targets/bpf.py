@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from export.bpf.build import FLAGS, Workshop, clang, version
-from export.bpf.files import STRAIGHT, WALKED, WAYS, Way, header_name, refusals, sources
+from export.bpf.files import WAYS, Way, header_name, refusals, sources
 from export.bpf.nodes import mirrored, nodes_file
 from export.bpf.run import Answers, register, run
 from export.certificate import compared
@@ -24,7 +24,6 @@ from export.source import Source
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "eBPF C that the kernel's verifier takes (--set bpf=if-else, map or both)"
-TAKES = frozenset(STRAIGHT) | WALKED
 CONFINABLE = False
 """No sandbox is around the kernel."""
 TIMED_BYTES = 1 << 20

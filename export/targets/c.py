@@ -38,7 +38,6 @@ TEMPLATES: dict[tuple[str, str], str] = {
 """(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""
 HEADERS = {"trees": "c_trees.h.j2"}
 """Form's kind -> the header's template where it isn't the usual one."""
-TAKES = frozenset(kind for kind, _ in TEMPLATES)
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:

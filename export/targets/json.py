@@ -7,7 +7,6 @@ from typing import Any
 
 from export.certificate import compared
 from export.document import dumps, loads
-from export.forms import FORMS
 from export.harness import CannotRun
 from export.manifest import FORM, Bundle
 from export.params import Options, VerifyParams
@@ -15,7 +14,6 @@ from export.source import Source
 from export.vectors import Vectors
 
 SUMMARY = "the intermediate form: canonical, diffable JSON"
-TAKES = frozenset(FORMS)
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:

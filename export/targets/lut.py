@@ -13,7 +13,7 @@ from data.errors import UserError
 from export.compiled import checked_header
 from export.document import dumps, loads
 from export.fixed import to_values
-from export.forms import FORMS, STATEFUL
+from export.forms import STATEFUL
 from export.forms.grid import Grid
 from export.forms.table import Table
 from export.harness import CannotRun
@@ -33,8 +33,6 @@ from models.output import CLASSES
 
 SUMMARY = "fixed-point table: a function (nuwa-tanh), or a policy over a grid (--set cells)"
 TEMPLATES = {"lut": "c_lut.j2", "grid": "c_grid.j2"}
-TAKES = frozenset(FORMS.keys() - STATEFUL | {"float"})
-WIDEST = 128
 """Features of a policy, at most: of more than that, most would get no edge at all."""
 SUFFIX = "-lut"
 FRESH_SEED = 1

@@ -28,7 +28,6 @@ TEMPLATES = {
     "lstm": ("c_recurrent.j2", "c_recurrent_cell.j2"),
 }
 """Form's kind -> the header's template and the template of its scoring."""
-TAKES = frozenset(TEMPLATES)
 DRIFT_STEPS = 1000
 
 

@@ -23,7 +23,6 @@ from export.vectors import Vectors
 from models.onnx_safe import refuse_unsafe
 
 SUMMARY = "ONNX, float32 or int8 (--set int8=true): features [N, d] -> probability [N] or scores"
-TAKES = frozenset({"float"})
 ROWS_ALONE = 8
 
 

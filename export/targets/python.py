@@ -29,7 +29,6 @@ TEMPLATES: dict[str, str] = {
     "rbf": "python_rbf.j2",
 }
 """Form's kind -> the template of its ``score``."""
-TAKES = frozenset(TEMPLATES)
 
 _RUN = """
 import importlib.util, json, sys

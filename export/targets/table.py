@@ -25,11 +25,10 @@ from export.params import Options, VerifyParams
 from export.render import render
 from export.sanitize import no_sanitizers, sanitized
 from export.source import Source
-from export.table_file import KINDS, read, refusal, write
+from export.table_file import read, refusal, write
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
-TAKES = frozenset(KINDS)
 READER = ("cczoo_table.h", "cczoo_table.c")
 SEVERAL_READER = ("cczoo_scores.h", "cczoo_scores.c")
 """Beside the other, of trees with several scores."""
