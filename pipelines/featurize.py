@@ -180,7 +180,7 @@ Result = tuple[list[tuple[Any, ...]], Any, list[str]]
 def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd") -> None:
     """Write the table under a temporary name, then rename; settings and hashes go along."""
     from data.files import write_file
-    from pipelines.computed_with import recorded
+    from models.sbd.computed_with import recorded
 
     told = recorded(what, params)
     write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))

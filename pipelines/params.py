@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from data.errors import UserError
 from data.strict import Strict
 from export.params import Options, VerifyParams
 from features.params import SbdParams
-from models.sbd.params import Params as SbdModels
+from models.families import FAMILIES, settings_of
 from pipelines.gates import GATES, gate
 
 
@@ -22,10 +22,12 @@ class FeaturesParams(Strict):
     sbd: SbdParams = SbdParams()
 
 
-class ModelsParams(Strict):
-    """Settings of the models layer."""
+class ModelsBase(Strict):
+    """Settings of the models layer: a field for each family, with the family's own settings."""
 
-    sbd: SbdModels = SbdModels()
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @model_validator(mode="before")
     @classmethod
@@ -33,6 +35,18 @@ class ModelsParams(Strict):
         if isinstance(tree, Mapping) and "neural" in tree:
             raise ValueError("neural stands below sbd by now: write models.sbd.neural")
         return tree
+
+    def of(self, name: str) -> Strict:
+        """Settings of one family."""
+        settings: Strict = getattr(self, name)
+        return settings
+
+
+def _every_family() -> dict[str, Any]:
+    return {name: (settings_of(name), settings_of(name)()) for name in FAMILIES}
+
+
+ModelsParams = create_model("ModelsParams", __base__=ModelsBase, **_every_family())
 
 
 class ExportParams(Strict):

@@ -22,8 +22,6 @@ EXAMPLE = """examples:
   cczoo promote smartsbd-dt --log
 NAME is a registered model, NAME@ALIAS, NAME/VERSION or NAME?group=GROUP; @candidate by default."""
 
-FEATURES = Path("data/processed/sbd.parquet")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
@@ -32,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features",
         type=Path,
-        default=FEATURES,
-        help="table with the test set (default: %(default)s; the models' own samples without it)",
+        help="data with the test set (default: where make repro leaves it; without it the models' "
+        "own samples)",
     )
     parser.add_argument("--params", type=Path, help="settings (default: params.yaml where it is)")
     parser.add_argument("--reason", default="", help="in your own words, for the log")
@@ -48,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines import tracking
     from pipelines.registry import aliases, entries
 
-    if args.features != FEATURES and not args.features.is_file():
+    if args.features is not None and not args.features.is_file():
         raise UserError(f"{args.features}: no such features file: make it with `cczoo features`")
     address = entries.Address.parse(args.name)
     if args.log and tracking.is_missing():
@@ -101,7 +99,7 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     evidence = {
         "gates": {gate: asdict(finding) for gate, finding in findings.items()},
         "settings": settings.promotion.model_dump(mode="json"),
-        "test_set": _test_set(comparison),
+        "test_set": {**comparison.pairing.described, "counted": comparison.pairing.leading},
         "difference": _difference(comparison, chosen, holder),
     }
     result |= {**evidence, "problems": []}
@@ -129,7 +127,7 @@ def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
     return {"ok": True, "event": event}
 
 
-def _comparison(features: Path, settings: Any, chosen: Any, holder: Any) -> Comparison:
+def _comparison(data: Path | None, settings: Any, chosen: Any, holder: Any) -> Comparison:
     import json
 
     from models.store import load
@@ -140,26 +138,10 @@ def _comparison(features: Path, settings: Any, chosen: Any, holder: Any) -> Comp
         name=chosen.name,
         candidate=load(entries.fetch(chosen)),
         champion=load(entries.fetch(holder)) if holder is not None else None,
-        features=features,
-        protocol=settings.models.sbd.protocol,
+        data=data,
+        settings=settings,
         only=json.loads(chosen.tags.get("group", "{}")),
     )
-
-
-def _test_set(comparison: Comparison) -> dict[str, Any]:
-    from models.sbd.evaluate.holdout import RULE
-    from models.sbd.evaluate.testset import table_hash
-
-    table = comparison.test.table
-    return {
-        "what": comparison.test.what,
-        "hash": table_hash(table, comparison.names),
-        "windows": len(table),
-        "connections": len(comparison.connections.candidate),
-        "unseen": comparison.protocol.unseen,
-        "holdout": comparison.protocol.holdout,
-        "rule": RULE,
-    }
 
 
 def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, Any]:
@@ -205,7 +187,8 @@ def _print(result: Mapping[str, Any]) -> None:
     print_gates(result.get("gates", {}))
     if "test_set" in result:
         test = result["test_set"]
-        print(f"test set {test['what']}: {test['windows']} windows, {test['hash'][:12]}")
+        count = f"{test[test['counted']]} {test['counted']}"
+        print(f"test set {test['what']}: {count}, {test['hash'][:12]}")
     for problem in result["problems"]:
         print(f"refused: {problem}", file=sys.stderr)
     if result["ok"]:

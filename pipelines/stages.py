@@ -10,6 +10,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import write_text
+from models.families import FAMILIES
 from pipelines.gates import GATES
 from pipelines.stage_imports import PACKAGES, Project, Symbol
 
@@ -38,6 +39,7 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         ("pipelines.sbd.steps", "step_fit"),
         ("pipelines.zoo.command", "add_arguments"),
         ("pipelines.zoo.add", "add"),
+        ("models.families", "family"),
     ),
     "groups": (*COMMAND, *TRAIN, ("pipelines.sbd.groups", "run")),
     "reproduced": (
@@ -51,9 +53,17 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "register": (("pipelines.registry.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
-NEVER: tuple[Symbol, ...] = (("pipelines.gates", "gate"), ("pipelines.names", "check"))
-"""``params.yaml`` is checked whole by each stage; what a gate does with its part runs at promotion
-only. Looking up a mistyped name opens registries of every command, and changes no result."""
+SETTINGS: tuple[Symbol, ...] = tuple((line.settings, "Params") for line in FAMILIES.values())
+"""Who reads ``params.yaml`` checks it whole, the settings of every family with it."""
+NEVER: tuple[Symbol, ...] = (
+    ("pipelines.gates", "gate"),
+    ("pipelines.names", "check"),
+    ("models.families", "family"),
+    ("models.families", "settings_of"),
+)
+"""What a gate does with its settings runs at promotion only. Looking up a mistyped name opens
+registries of every command, and changes no result. A stage that asks a family something names
+``models.families.family`` among its own functions."""
 MADE = (
     "data/raw",
     "data/interim",
@@ -88,7 +98,10 @@ def code_of(stage: str, project: Project) -> list[str]:
         raise UserError(
             f"dvc.yaml: stage {stage!r}: say in pipelines/stages.py which functions it calls"
         )
-    files = project.closure(ENTRIES[stage], NEVER)
+    without = {*NEVER} - {*ENTRIES[stage]}
+    files = project.closure(ENTRIES[stage], without)
+    if "pipelines/params.py" in files:
+        files |= project.closure(SETTINGS, without)
     return folded(files, project.files)
 
 

@@ -21,9 +21,10 @@ class Settings(Strict):
     Attributes
     ----------
     margin : float
-        Loss of accuracy per window that is let pass.
+        Loss of accuracy per window that is let pass; of families whose worth is no share, in units
+        of a typical worth (:class:`models.judged.Paired`).
     min_windows : int
-        Values with fewer windows aren't judged.
+        Values with fewer windows, or whatever the family counts, aren't judged.
     columns : tuple of str
         Attribute columns; all of the table when empty.
     """
@@ -38,15 +39,17 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
 
     With many values some lose by chance: the interval keeps those from deciding.
     """
+    pairing = comparison.pairing
     for column in settings.columns:
-        if column not in comparison.columns:
-            raise unknown_name("column of promotion.gates.groups", column, comparison.columns)
+        if column not in pairing.columns:
+            raise unknown_name("column of promotion.gates.groups", column, pairing.columns)
     if comparison.champion is None:
         return Finding(None, "no champion to compare with")
-    table, judged, worse = comparison.test.table, 0, []
+    judged, worse = 0, []
+    leading = pairing.quantities[pairing.leading]
     evidence: dict[str, Any] = {}
-    for column in settings.columns or comparison.columns:
-        values = table.column(column)
+    for column in settings.columns or pairing.columns:
+        values = pairing.columns[column]
         named = np.unique(values[values != ""])
         # One value alone is the whole test set over again.
         for value in named if len(np.unique(values)) > 1 else ():
@@ -54,10 +57,10 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
             if mine.sum() < settings.min_windows:
                 continue
             judged += 1
-            figures = comparison.windows.where(mine).figures()
+            figures = leading.where(mine).figures()
             lost = figures["difference"]
             evidence[f"{column}={value}"] = figures
-            if lost["mean"] < -settings.margin and lost["high"] < 0:
+            if lost["mean"] < -settings.margin * leading.unit and lost["high"] < 0:
                 worse.append(f"{column} = {value} {lost['mean']:+.3f}")
     if worse:
         return Finding(False, f"worse for {', '.join(worse)}", evidence)

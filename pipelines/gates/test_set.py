@@ -19,9 +19,10 @@ class Settings(Strict):
     Attributes
     ----------
     margin : float
-        Loss of accuracy, per window and per connection, that is let pass.
+        Loss of accuracy, per window and per connection, that is let pass; of families whose worth
+        is no share, in units of a typical worth (:class:`models.judged.Paired`).
     min_windows : int
-        A smaller test set shows nothing.
+        A test of fewer windows, or whatever the family counts, shows nothing.
     """
 
     margin: float = Field(0.01, ge=0, le=1)
@@ -29,22 +30,22 @@ class Settings(Strict):
 
 
 def check(comparison: Comparison, settings: Settings) -> Finding:
-    """Compare means over windows and over connections."""
-    test = comparison.test
-    if len(test.table) < settings.min_windows:
+    """Compare the means of every quantity that the family pairs."""
+    pairing = comparison.pairing
+    if pairing.count < settings.min_windows:
         return Finding(
             False,
-            f"{test.what}: {len(test.table)} windows, {settings.min_windows} are needed",
-            {"windows": len(test.table)},
+            f"{pairing.what}: {pairing.count} {pairing.leading}, {settings.min_windows} are needed",
+            {pairing.leading: pairing.count},
         )
-    paired = {"windows": comparison.windows, "connections": comparison.connections}
-    evidence = {name: pair.figures() for name, pair in paired.items()}
+    evidence = {name: pair.figures() for name, pair in pairing.quantities.items()}
     if comparison.champion is None:
-        mean = evidence["windows"]["candidate"]
-        return Finding(None, f"no champion to compare with; {mean:.3f} of windows right", evidence)
+        mean = evidence[pairing.leading]["candidate"]
+        meaning = pairing.quantities[pairing.leading].meaning
+        return Finding(None, f"no champion to compare with; {mean:.3f} {meaning}", evidence)
     parts, passed = [], True
-    for name, figures in evidence.items():
-        lost = figures["difference"]
-        passed &= lost["mean"] >= -settings.margin
+    for name, pair in pairing.quantities.items():
+        lost = evidence[name]["difference"]
+        passed &= lost["mean"] >= -settings.margin * pair.unit
         parts.append(f"{name} {lost['mean']:+.3f} [{lost['low']:+.3f}, {lost['high']:+.3f}]")
     return Finding(passed, f"{', '.join(parts)}; margin {settings.margin:g}", evidence)

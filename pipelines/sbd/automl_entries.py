@@ -16,10 +16,10 @@ from export.entry import write_entry
 from features.spec import Feature
 from models.sbd import card
 from models.sbd.automl.task import Member, Result
+from models.sbd.computed_with import described
 from models.sbd.evaluate import testset
 from models.sbd.windows import Windows
 from models.store import replace_directory
-from pipelines.computed_with import described
 from pipelines.sbd.job import Job
 
 if TYPE_CHECKING:

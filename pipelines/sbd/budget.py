@@ -97,7 +97,7 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
     from data.files import file_hash
     from export.entry import write_entry
     from models.sbd import card
-    from pipelines.computed_with import described
+    from models.sbd.computed_with import described
 
     specs: dict[str, Feature] = {feature.name: feature for feature in features_of(family)}
     recipe = candidate.recipe

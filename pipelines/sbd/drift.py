@@ -100,8 +100,8 @@ def check_schema(path: Path, model: ZooModel) -> None:
         Where features were redefined since the model was trained or since the table was made, were
         computed with other settings, or the table lacks some.
     """
+    from models.sbd.computed_with import check
     from models.sbd.windows import read
-    from pipelines.computed_with import check
 
     columns = set(read(path).columns)
     missing = [name for name in model.meta.features if name not in columns]

@@ -158,21 +158,11 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
         return _Told(odds, Verdicts(), THRESHOLD, known, [])
-    from pipelines.computed_with import check
+    from models.sbd.evaluate.model import probabilities
     from pipelines.sources import open_model
 
     model = open_model(args.model)
-    missing = [name for name in model.meta.features if name not in table.frame.columns]
-    if missing:
-        raise UserError(
-            f"{args.features}: no column {missing[0]!r}, which {args.model} needs: make the table "
-            "with this version's `cczoo features sbd`"
-        )
-    check(args.features, model)
-    matrix = table.matrix(model.meta.features)
-    usable = np.isfinite(matrix).all(axis=1)
-    probability = np.full(len(table), np.nan)
-    probability[usable] = model.predict_proba(matrix[usable])
+    probability = probabilities(model, table, args.features, args.model)
     verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
     return _Told(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
 

@@ -17,6 +17,7 @@ from features.spec import schema_hash
 from models.sbd import accumulate, card
 from models.sbd import usable as rows
 from models.sbd.accumulate import Verdicts
+from models.sbd.computed_with import described
 from models.sbd.evaluate import testset
 from models.sbd.evaluate.holdout import training_rows
 from models.sbd.groups import own
@@ -25,7 +26,6 @@ from models.sbd.params import THRESHOLD, Params
 from models.sbd.train.classifiers import CLASSIFIERS, Estimator, probability
 from models.sbd.usable import Dropped, check_unique
 from models.sbd.windows import Windows, windows
-from pipelines.computed_with import described
 
 Rows = NDArray[np.int64]
 

@@ -14,6 +14,7 @@ import numpy as np
 from data.errors import UserError
 from data.files import write_text
 from features.sbd import features_of
+from models.sbd.computed_with import settings_of
 from models.sbd.content import content_hash
 from models.sbd.evaluate import splits
 from models.sbd.evaluate.holdout import check_trainable, unseen_rows
@@ -21,7 +22,6 @@ from models.sbd.params import Params
 from models.sbd.train import recipes
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
-from pipelines.computed_with import settings_of
 from pipelines.params import load as load_settings
 from pipelines.rows import training_table
 
@@ -90,7 +90,7 @@ class Job:
 
 def load_params(path: Path | None, seed: int | None = None) -> Params:
     """Settings from ``models.sbd`` of a YAML file, defaults without one."""
-    settings = load_settings(path).models.sbd
+    settings: Params = load_settings(path).models.sbd
     return settings if seed is None else settings.model_copy(update={"seed": seed})
 
 

@@ -130,7 +130,7 @@ def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
     from pipelines.rows import load_table
 
     if args.features is not None:
-        from pipelines.computed_with import check
+        from models.sbd.computed_with import check
 
         whole = load_table(args.features)
         check(args.features, model)

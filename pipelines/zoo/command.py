@@ -112,8 +112,8 @@ def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
     release.add_argument(
         "--features",
         type=Path,
-        help="table with the test set (default: data/processed/sbd.parquet or series.parquet; "
-        "without it the models' own samples)",
+        help="data with the test set (default: where make repro leaves it; without it the models' "
+        "own samples)",
     )
     release.add_argument("--params", type=Path, help="settings (default: params.yaml)")
     release.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from models.store import ZooModel
     from pipelines.params import Params
 
-TABLES = {
-    "smartsbd-series": Path("data/processed/series.parquet"),
-    "": Path("data/processed/sbd.parquet"),
-}
-"""Family -> table with the test set; the last is that of all others."""
 FUNCTION_GATES = ("certificate", "budget")
 """Gates that make sense for a function, which has no test set."""
 
@@ -157,8 +152,8 @@ def _judged(
         name=model.meta.name,
         candidate=model,
         champion=champion,
-        features=args.features or TABLES.get(model.meta.family, TABLES[""]),
-        protocol=settings.models.sbd.protocol,
+        data=args.features,
+        settings=settings,
         only={},
     )
     return list(gates.judge(comparison, asked).items())

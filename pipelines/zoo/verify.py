@@ -89,7 +89,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     for name, found in (report["evaluation"] or {}).items():
         if not found["low"] <= found["now"] <= found["high"]:
             problems.append(
-                f"{name} gets {found['now']:.3f} of the stored test set right, outside the stored "
+                f"{name} scores {found['now']:.3f} on the stored test, outside the stored "
                 f"[{found['low']:.3f}, {found['high']:.3f}]"
             )
     return {**report, "problems": problems, "ok": not problems}
@@ -124,32 +124,29 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        Per file (``model.onnx``, ``model.json``) the stored accuracy (``mean``, ``low``, ``high``,
-        ``windows``, ``connections``) and ``now``. None where no test set is stored.
+        Per file (``model.onnx``, ``model.json``) the stored score (``mean``, ``low``, ``high``,
+        how many of what it is over, and ``of``, which of these counts) and ``now``. None where no
+        test set is stored.
     """
-    from export.fixed import to_integers
-    from models.sbd.digits import rounded
-    from models.sbd.evaluate import testset
+    from export.decisions import of_form, of_onnx
+    from models.families import family_of
 
-    if testset.FILE not in model.meta.files:
+    test = family_of(model.meta).stored_test(model)
+    if test is None:
         return None
-    content = model.read_json(testset.FILE)
-    table = testset.read(content)
-    values = table.matrix(model.meta.features)
-    classes = {}
+    answers = {}
     if source.onnx:
-        classes["model.onnx"] = model.predict(values)
+        answers["model.onnx"] = of_onnx(source, test.observations)
     if source.form is not None:
-        classes["model.json"] = source.form.evaluate(to_integers(values, source.features)).classes
-    stored = content["accuracy"]
-    if stored.keys() != classes.keys():
+        answers["model.json"] = of_form(source.form, source, test.observations)
+    if test.stored.keys() != answers.keys():
         raise UserError(
-            f"{model.directory}/{testset.FILE}: no accuracies of {', '.join(classes)}: made by an "
-            "earlier version, train again"
+            f"{model.directory}: its stored test has no accuracies of {', '.join(answers)}: made "
+            "by an earlier version, train again"
         )
     return {
-        file: {**stored[file], "now": rounded(float((answers == table.y).mean()))}
-        for file, answers in classes.items()
+        file: {**test.stored[file], "of": test.of, "now": test.score(answer)}
+        for file, answer in answers.items()
     }
 
 
@@ -165,5 +162,5 @@ def _summary(report: dict[str, Any]) -> str:
     parts = [f"{report['vectors']} answers"]
     for name, one in found.items():
         interval = f"{one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
-        parts.append(f"{name} {one['now']:.3f} of {one['windows']} windows, stored {interval}")
+        parts.append(f"{name} {one['now']:.3f} of {one[one['of']]} {one['of']}, stored {interval}")
     return "; ".join(parts)

@@ -21,9 +21,10 @@ from features.params import SbdParams
 from features.smartsbd import FEATURES
 from models import store
 from models.meta import Meta, seal_of
+from models.sbd import computed_with
 from models.sbd.params import Params
 from models.sbd.windows import windows
-from pipelines import cli, computed_with
+from pipelines import cli
 from pipelines.sbd.job import Job
 
 FACTOR = "#define SBD_WINDOW_FACTOR {}U"

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from registry_entries import NAMES
 
+from models.sbd.computed_with import KEY
 from pipelines.cli import main
-from pipelines.computed_with import KEY
 
 
 def write(table, path):

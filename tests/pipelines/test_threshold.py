@@ -16,6 +16,7 @@ from models.sbd.params import Protocol
 from models.sbd.windows import read, windows
 from pipelines.cli import main
 from pipelines.gates.comparison import Comparison
+from pipelines.params import load as load_params
 from pipelines.sources import open_model
 
 THRESHOLD = 0.8
@@ -73,9 +74,11 @@ def test_every_command_answers_as_the_models_threshold_says(wary, meant, entries
     fixed = float((model.predict(test.frame) == test.y).mean())
     assert report["evaluation"]["model.onnx"]["now"] == pytest.approx(fixed)
     # Gates ask what the kernel runs: the integer form.
-    comparison = Comparison("wary", model, None, entries.features, Protocol(), {})
+    comparison = Comparison("wary", model, None, entries.features, load_params(None), {})
     integers = report["evaluation"]["model.json"]["now"]
-    assert comparison.windows.figures()["candidate"] == pytest.approx(integers)
+    assert comparison.pairing.quantities["windows"].figures()["candidate"] == pytest.approx(
+        integers
+    )
     drifted = told(capsys, "evaluate", "sbd", "--drift", *words, "--reference", entries.features)
     assert drifted["groups"][0]["accuracy"]["mean"] == pytest.approx(right, abs=0.02)
     assert drifted["groups"][0]["sb_share"]["mean"] == pytest.approx(answers.mean(), abs=0.02)

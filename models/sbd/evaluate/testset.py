@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.judged import StoredTest
 from models.sbd.accumulate import Verdicts, last_of_each
 from models.sbd.digits import rounded
 from models.sbd.evaluate.holdout import test_rows
@@ -21,6 +22,7 @@ from models.sbd.evaluate.scores import connection_state
 from models.sbd.params import Protocol
 from models.sbd.windows import Windows, attributes, windows
 from models.stats.intervals import by_connection
+from models.store import ZooModel
 
 FILE = "test.json"
 """Of a zoo entry."""
@@ -107,3 +109,20 @@ def read(content: Mapping[str, Any]) -> Windows:
     values = np.array(content["values"], dtype=np.float64).reshape(-1, len(content["features"]))
     features = {name: values[:, i] for i, name in enumerate(content["features"])}
     return windows(pl.DataFrame({**content["columns"], **features}))
+
+
+def stored_test(entry: ZooModel) -> StoredTest | None:
+    """The rows of an entry's ``test.json``, None where it has none.
+
+    Their score is the share answered rightly, as the accuracies stored with them.
+    """
+    if FILE not in entry.meta.files:
+        return None
+    content = entry.read_json(FILE)
+    table = read(content)
+    return StoredTest(
+        observations=table.matrix(entry.meta.features),
+        score=lambda answers: float(rounded(float((answers == table.y).mean()))),
+        stored=content["accuracy"],
+        of="windows",
+    )

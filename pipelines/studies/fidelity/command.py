@@ -109,7 +109,7 @@ def reference(args: argparse.Namespace) -> dict[str, Any]:
 def campaigns(args: argparse.Namespace) -> dict[str, Any]:
     """Rows, features and transfer of the campaigns for training."""
     from models.sbd import windows as tables
-    from pipelines.computed_with import settings_of
+    from models.sbd.computed_with import settings_of
     from pipelines.featurize import featurize, write
     from pipelines.studies.fidelity import transfer
 

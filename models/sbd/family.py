@@ -1,0 +1,41 @@
+"""SmartSBD's classifiers of shared bottlenecks, as a family of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from models.judged import Asked, Figure, Pairing, StoredTest
+    from models.store import ZooModel
+
+EXPERIMENT = "smartsbd"
+
+
+def data(observes: str) -> Path:
+    """Table of ``cczoo features`` that holds these features."""
+    from features.sbd import table_of
+
+    return Path("data/processed") / f"{table_of(observes)}.parquet"
+
+
+def evaluate(entry: ZooModel, data: Path) -> Mapping[str, Figure]:
+    """Accuracy per window, of either class and per connection on a table's labelled rows."""
+    from models.sbd.evaluate.model import figures
+
+    return figures(entry, data)
+
+
+def stored_test(entry: ZooModel) -> StoredTest | None:
+    """Windows of ``test.json``, scored by the share answered rightly."""
+    from models.sbd.evaluate import testset
+
+    return testset.stored_test(entry)
+
+
+def paired(candidate: ZooModel, champion: ZooModel | None, asked: Asked) -> Pairing:
+    """Right answers of both models on the fixed test set."""
+    from models.sbd.evaluate.paired import paired
+
+    return paired(candidate, champion, asked)
