@@ -154,8 +154,8 @@ def register(out: Path, folder: Path) -> dict[str, Any]:
     """Register what was trained in an empty store; seconds and versions."""
     from models.sbd.params import Params
     from pipelines import tracking
-    from pipelines.registry.register import from_groups
     from pipelines.sbd.job import Job
+    from pipelines.sbd.register import from_groups
 
     tracking.ROOT = folder
     os.environ.pop("MLFLOW_TRACKING_URI", None)

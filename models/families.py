@@ -37,6 +37,8 @@ class Registered:
     observes : tuple of str
         Families of features that its models observe, as ``Meta.family`` names them. No two
         families of models share one.
+    experiment : str
+        Name of its experiment in the tracking store.
     summary : str
         What its models are, in a few words.
     """
@@ -44,6 +46,7 @@ class Registered:
     module: str
     settings: str
     observes: tuple[str, ...]
+    experiment: str
     summary: str
 
 
@@ -52,6 +55,7 @@ FAMILIES: dict[str, Registered] = {
         "models.sbd.family",
         "models.sbd.params",
         ("smartsbd", "smartsbd-plus", "smartsbd-series"),
+        "smartsbd",
         "shared-bottleneck classifiers (SmartSBD)",
     ),
 }
@@ -60,9 +64,6 @@ FAMILIES: dict[str, Registered] = {
 
 class Family(Protocol):
     """What a family's module holds."""
-
-    EXPERIMENT: str
-    """Name of its experiment in the tracking store."""
 
     def data(self, observes: str) -> Path:
         """Where ``make repro`` leaves the data of models that observe these features."""

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the steps asked for, or the search within a budget."""
     from models import parallel, store
     from pipelines.output import print_json
-    from pipelines.registry import register
+    from pipelines.sbd import register as registration
     from pipelines.sbd import steps
     from pipelines.sbd.job import Job, load_params
 
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     summary["dropped"] = job.dropped.described()
     if registers:
         names = list(summary["fit"])
-        summary["registered"] = register.from_training(job, names, args.params, args.offline)
+        summary["registered"] = registration.from_training(job, names, args.params, args.offline)
     if args.json:
         print_json(summary)
     else:
@@ -160,7 +160,7 @@ def _within_budget(args: argparse.Namespace) -> int:
     from features.sbd import features_of
     from models import parallel
     from models.sbd.train.spaces import SPACES
-    from pipelines.registry import register
+    from pipelines.sbd import register as registration
     from pipelines.sbd.budget import run_search
     from pipelines.sbd.job import Job, load_params
 
@@ -183,7 +183,7 @@ def _within_budget(args: argparse.Namespace) -> int:
     finally:
         parallel.stop()
     if status == 0 and not args.no_register:
-        register.from_budget(job, args.budget, args.params, args.offline)
+        registration.from_budget(job, args.budget, args.params, args.offline)
     return status
 
 

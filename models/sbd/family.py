@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from models.judged import Asked, Figure, Pairing, StoredTest
     from models.store import ZooModel
 
-EXPERIMENT = "smartsbd"
-
 
 def data(observes: str) -> Path:
     """Table of ``cczoo features`` that holds these features."""

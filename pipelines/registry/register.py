@@ -7,22 +7,20 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data.errors import UserError
 from data.files import file_hash, write_text
 from models import store
+from models.families import FAMILIES, name_of
 from pipelines import params, tracking
 from pipelines.output import print_json
 from pipelines.registry import outbox
 from pipelines.registry.outbox import Training
 
-if TYPE_CHECKING:
-    from pipelines.sbd.job import Job
-
-EXPERIMENT = "smartsbd"
 EXAMPLE = "example: python -m pipelines.registry.register --sync"
 
 
@@ -64,28 +62,74 @@ def run(args: argparse.Namespace) -> int:
     offline = is_offline(args.offline)
     if not offline:
         tracking.check_store()
-    zoo = args.zoo or store.TRAINED
-    found = [store.load(zoo / name) for name in store.names(zoo)]
-    # MLflow keeps models as ONNX: a function's table (nuwa-tanh) has none.
-    models = [model for model in found if "model.onnx" in model.meta.files]
-    entries = {model.meta.name: model.directory for model in models}
     certificates = read_certificates(args.certificates)
-    training = Training(
-        experiment=EXPERIMENT,
-        run="make repro",
-        params=params.load(args.params).model_dump(mode="json"),
-        metrics=json.loads(args.headline.read_text(encoding="utf-8")),
-        dataset_hash=file_hash(args.features),
-        entries=entries,
-        tags={name: tags_of(path, certificates, args.budget) for name, path in entries.items()},
-        reports=args.reports,
-    )
-    result = register(training, offline=offline)
+    metrics = json.loads(args.headline.read_text(encoding="utf-8"))
+    results = []
+    for entries in by_family(args.zoo or store.TRAINED).values():
+        tags = {name: tags_of(path, certificates, args.budget) for name, path in entries.items()}
+        trained = training("make repro", entries, args.params, metrics, args.features, tags=tags)
+        results.append(register(replace(trained, reports=args.reports), offline=offline))
     if args.out is not None:
-        kept = {"run": result["run"], "versions": result["versions"]}
+        kept = {
+            "run": ", ".join(result["run"] for result in results),
+            "versions": {k: v for result in results for k, v in result["versions"].items()},
+        }
         write_text(args.out, json.dumps(kept, indent=1) + "\n")
-    print_json(result)
+    print_json(results[0] if len(results) == 1 else {"trainings": results})
     return 0
+
+
+def by_family(zoo: Path) -> dict[str, dict[str, Path]]:
+    """Family -> registered name -> directory, of the entries that the registry takes.
+
+    It keeps models as ONNX: a function's table (nuwa-tanh) has none.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for name in store.names(zoo):
+        model = store.load(zoo / name)
+        if "model.onnx" in model.meta.files:
+            found.setdefault(name_of(model.meta), {})[model.meta.name] = model.directory
+    return found
+
+
+def training(
+    run: str,
+    entries: Mapping[str, Path],
+    settings: Path | None,
+    metrics: Mapping[str, float],
+    data: Path | str,
+    *,
+    tags: Mapping[str, Mapping[str, str]] | None = None,
+) -> Training:
+    """What is registered of a training: the only place that puts it together.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run.
+    entries : mapping
+        Registered name -> directory of its entry; all of one family, whose experiment it goes to.
+    settings : Path, optional
+        The file with the parameters.
+    metrics : mapping
+        Flat.
+    data : Path or str
+        The training data, or its hash.
+    tags : mapping, optional
+        Registered name -> tags of its version; by default that nothing is proved or limited.
+    """
+    families = {name_of(store.load(path).meta) for path in entries.values()}
+    if len(families) != 1:
+        raise ValueError(f"one family of models was expected, not {sorted(families)}")
+    return Training(
+        experiment=FAMILIES[families.pop()].experiment,
+        run=run,
+        params=params.load(settings).model_dump(mode="json"),
+        metrics=metrics,
+        dataset_hash=data if isinstance(data, str) else file_hash(data),
+        entries=entries,
+        tags=tags or {name: tags_of(path, {}) for name, path in entries.items()},
+    )
 
 
 def is_offline(flag: bool) -> bool:
@@ -93,80 +137,9 @@ def is_offline(flag: bool) -> bool:
     return flag or os.environ.get("CCZOO_OFFLINE") == "1"
 
 
-def from_training(
-    job: Job, names: Sequence[str], settings: Path | None, offline: bool
-) -> dict[str, Any]:
-    """Register the entries that ``cczoo train sbd`` has written; returns as :func:`register`."""
-    entries = {name: store.load(name, job.zoo).directory for name in names}
-    training = Training(
-        experiment=EXPERIMENT,
-        run="cczoo train sbd",
-        params=params.load(settings).model_dump(mode="json"),
-        metrics=job.read("headline.json"),
-        dataset_hash=file_hash(job.features),
-        entries=entries,
-        tags={name: tags_of(path, {}) for name, path in entries.items()},
-        reports=job.out,
-    )
-    return _told(register(training, offline=is_offline(offline)))
-
-
-def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> dict[str, Any]:
-    """Register what ``cczoo train sbd --budget`` chose; returns as :func:`register`."""
-    model = store.load(job.out / "model")
-    name, found = model.meta.name, model.read_json("metrics.json")
-    metrics = {f"cost.{key}": value for key, value in found["costs"].items()}
-    training = Training(
-        experiment=EXPERIMENT,
-        run=f"cczoo train sbd --budget {budget}",
-        params=params.load(settings).model_dump(mode="json"),
-        metrics={**metrics, "accuracy": found["accuracy"]["mean"]},
-        dataset_hash=file_hash(job.features),
-        entries={name: model.directory},
-        tags={name: tags_of(model.directory, {}, budget)},
-    )
-    return _told(register(training, offline=is_offline(offline)))
-
-
-def from_groups(
-    job: Job, result: Mapping[str, Any], settings: Path | None, offline: bool
-) -> dict[str, Any]:
-    """Register what ``cczoo train sbd --groups`` kept, and point the other groups to the pooled.
-
-    Parameters
-    ----------
-    job : Job
-    result : mapping
-        Content of ``groups.json``.
-    settings : Path, optional
-        The file with the parameters.
-    offline : bool
-        As in :func:`register`, whose result is returned.
-    """
-    pooled, rows = result["model"], result["groups"]
-    own = {row["registered"]: row for row in rows if row["decision"] == "own"}
-    entries = {name: store.load(name, job.zoo).directory for name in (pooled, *own)}
-    tags = {name: tags_of(path, {}) for name, path in entries.items()}
-    for name, row in own.items():
-        tags[name]["group"] = json.dumps(row["values"])
-    training = Training(
-        experiment=EXPERIMENT,
-        run=f"cczoo train sbd --groups {','.join(result['columns'])}",
-        params=params.load(settings).model_dump(mode="json"),
-        metrics={f"groups.{k}": float(v) for k, v in result["counts"].items()},
-        dataset_hash=result["data_hash"],
-        entries=entries,
-        tags=tags,
-        pooled=pooled,
-        pointed=tuple(row["registered"] for row in rows if row["decision"] == "pooled"),
-    )
-    made = register(training, offline=is_offline(offline))
-    if made["versions"]:
-        print(f"registered {len(made['versions'])} versions as @candidate", file=sys.stderr)
-    return made
-
-
-def _told(result: dict[str, Any]) -> dict[str, Any]:
+def send(training: Training, offline: bool) -> dict[str, Any]:
+    """Register, and say on stderr what became a candidate; returns as :func:`register`."""
+    result = register(training, offline=is_offline(offline))
     for name, version in result["versions"].items():
         print(f"registered {name} version {version} as @candidate", file=sys.stderr)
     return result

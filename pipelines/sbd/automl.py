@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
-from data.files import file_hash
 from features.spec import Feature
 from models.sbd import automl, card
 from models.sbd.automl.task import Floats
@@ -32,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines import tracking
     from pipelines.registry import register
     from pipelines.sbd import automl_table5
+    from pipelines.sbd import register as registration
 
     given = (
         (args.budget, "--budget"),
@@ -57,37 +57,14 @@ def run(args: argparse.Namespace) -> int:
         tracking.check_store()
     report = learn(job, plan, columns)
     if registers and report["model"]:
-        report["registered"] = _registered(job, plan, args.params, args.offline)
+        run = f"cczoo train sbd --model auto --backend {plan.backend} --seconds {plan.seconds:g}"
+        sent = registration.from_search(job, run, args.params, args.offline)
+        report["registered"] = sent["versions"]
     if args.json:
         print_json(report)
     else:
         show(report, args.out)
     return 0
-
-
-def _registered(job: Job, plan: Plan, settings: Path | None, offline: bool) -> dict[str, str]:
-    """Register ``model/``; name -> version."""
-    from models import store
-    from pipelines import params
-    from pipelines.registry import outbox, register
-
-    entry = store.load(job.out / "model")
-    name, found = entry.meta.name, entry.read_json("metrics.json")
-    training = outbox.Training(
-        experiment=register.EXPERIMENT,
-        run=f"cczoo train sbd --model auto --backend {plan.backend} --seconds {plan.seconds:g}",
-        params=params.load(settings).model_dump(mode="json"),
-        metrics={f"accuracy.{test}": one["mean"] for test, one in found["accuracy"].items()},
-        dataset_hash=file_hash(job.features),
-        entries={name: entry.directory},
-        tags={name: register.tags_of(entry.directory, {})},
-    )
-    versions: dict[str, str] = register.register(training, offline=register.is_offline(offline))[
-        "versions"
-    ]
-    for registered, version in versions.items():
-        print(f"registered {registered} version {version} as @candidate", file=sys.stderr)
-    return versions
 
 
 def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:

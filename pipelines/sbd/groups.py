@@ -48,8 +48,8 @@ def run(args: argparse.Namespace, job: Job) -> int:
     job : Job
         Where features are read, results written, and the settings.
     """
-    from pipelines.registry import register
     from pipelines.reporting import groups as page
+    from pipelines.sbd import register as registration
 
     job = replace(job, zoo=job.out / "zoo")
     features = _candidates(args.family, classifier_of(args.model))
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, job: Job) -> int:
     job.write("groups.json", result)
     write_text(job.out / "groups.svg", page.draw(result))
     if not args.no_register:
-        told = register.from_groups(job, result, args.params, args.offline)
+        told = registration.from_groups(job, result, args.params, args.offline)
         result["registered"] = {"run": told["run"], "versions": len(told["versions"])}
     if args.json:
         print_json(result)

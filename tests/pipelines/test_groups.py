@@ -199,11 +199,11 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     # A later training that finds the pooled model good enough points the group back to it.
     told = {**result, "groups": [{**row, "decision": "pooled"} for row in result["groups"]]}
     from models.sbd.params import Params
-    from pipelines.registry import register
+    from pipelines.sbd import register as registration
     from pipelines.sbd.job import Job
 
     job = Job(table, tmp_path / "out", Params(), zoo=tmp_path / "out" / "zoo")
-    register.from_groups(job, told, None, offline=False)
+    registration.from_groups(job, told, None, offline=False)
     assert serves("rome") == pooled
 
 

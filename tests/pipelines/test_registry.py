@@ -18,6 +18,7 @@ from pipelines import tracking
 from pipelines.cli import main
 from pipelines.registry import entries as registry
 from pipelines.registry import outbox, register
+from pipelines.sbd import register as registration
 from pipelines.sbd.job import Job
 
 pytestmark = pytest.mark.xdist_group("registry")
@@ -184,7 +185,7 @@ def test_what_a_budget_chose_is_registered_with_it(entries, local):
     out = local / "out"
     store.save(out / "model", meta, {**files, "metrics.json": json.dumps(figures).encode()})
     job = Job(features=entries.features, out=out, params=Params())
-    result = register.from_budget(job, "ns=40", None, offline=False)
+    result = registration.from_budget(job, "ns=40", None, offline=False)
     version = tracking.client().get_model_version_by_alias("small", "candidate")
     assert version.tags["budget"] == "ns=40"
     logged = tracking.client().get_run(result["run"]).data
