@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError, unknown_name
-from data.place import everything
+from data.place import everything, scratch
 from models import store
 from pipelines import tracking
 from pipelines.registry import owner
@@ -132,8 +131,8 @@ def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
     model = store.load(directory)
     kept = {*model.meta.files, "meta.json"}
     vectors = model.read_json("vectors.json")["values"][:8]
-    with tempfile.TemporaryDirectory(prefix="cczoo-register-") as folder:
-        to = Path(folder) / "model"
+    with scratch("register") as folder:
+        to = folder / "model"
         tracking.save_onnx(directory / "model.onnx", np.array(vectors, dtype=np.float32), to)
         (to / ENTRY).mkdir()
         for file in kept:
@@ -306,9 +305,9 @@ def fetch(version: Any) -> Path:
     local = tracking.ROOT / "mlruns" / "entries" / f"{version.name}-{expected[:16]}"
     if local.is_dir() and entry_hash(entry_files(local)) == expected:
         return local
-    with tempfile.TemporaryDirectory(prefix="cczoo-fetch-") as folder:
+    with scratch("fetch") as folder:
         try:
-            found = tracking.download(f"{version.source}/{ENTRY}", Path(folder))
+            found = tracking.download(f"{version.source}/{ENTRY}", folder)
         except OSError as error:
             raise UserError(f"{where}: files missing from the registry: {error}") from None
         files = entry_files(found)

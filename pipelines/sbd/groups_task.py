@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from data.place import scratch
 from features.sbd import features_of
 from features.spec import schema_hash
 from models.sbd import accumulate, card
@@ -231,7 +230,7 @@ def entry(
         "accumulation": verdicts.model_dump(include={"forget", "temper", "confidence"}),
     }
     accuracy = row["own" if "own" in row else "pooled"]["mean"]
-    with tempfile.TemporaryDirectory(prefix="cczoo-group-") as folder:
+    with scratch("group") as folder:
         written = write_entry(
             setup.name,
             estimator,
@@ -242,7 +241,7 @@ def entry(
             text,
             labels=train.y,
             test=testset.sample(test),
-            zoo=Path(folder),
+            zoo=folder,
         )
         return {path.name: path.read_bytes() for path in written.iterdir()}
 

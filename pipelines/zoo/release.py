@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, unknown_name
-from data.place import everything
+from data.place import everything, scratch
 from pipelines.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     path = args.params or (Path("params.yaml") if Path("params.yaml").is_file() else None)
     settings = params.load(path)
     results = []
-    with tempfile.TemporaryDirectory(prefix="cczoo-release-") as held:
-        candidates = [candidate(name, args, Path(held)) for name in args.names]
+    with scratch("release") as held:
+        candidates = [candidate(name, args, held) for name in args.names]
         for model in progress(candidates, "releasing"):
             results.append(release(model, zoo, settings, args))
             if not args.json:
@@ -171,8 +170,8 @@ def _write(
     name = model.meta.name
     meta = model.meta.model_dump(exclude={"files", "seal"}) | {"version": result["to"]}
     files = {file: model.read(file) for file in model.meta.files if file not in store.BESIDE}
-    with tempfile.TemporaryDirectory(prefix="cczoo-release-") as held:
-        sealed = store.save(Path(held) / name, meta, files)
+    with scratch("release") as held:
+        sealed = store.save(held / name, meta, files)
         files = {file: sealed.read(file) for file in (*sealed.meta.files, "meta.json")}
         files |= certify.measured(sealed, bench)
     record = {key: result[key] for key in ("name", "from", "to", "gates")}

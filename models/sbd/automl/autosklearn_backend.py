@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from data.place import scratch
 from models.sbd.automl import environment, rebuilt
 from models.sbd.automl.task import Floats, Ints, Member, Progress, Result, Task, Trial, ticking
 
@@ -57,11 +57,10 @@ def search(task: Task, progress: Progress, python: Path | None = None) -> Result
     interpreter = python or environment.built_interpreter()
     begun = time.monotonic()
     spent = _children_cpu_s()
-    with tempfile.TemporaryDirectory(prefix="cczoo-automl-") as held:
-        folder = Path(held)
+    with scratch("automl") as folder:
         _write(task, folder)
         with ticking(progress, "auto-sklearn", max(task.seconds, LEAST_S)):
-            _run([str(interpreter), str(SCRIPT), held], folder, task.seconds)
+            _run([str(interpreter), str(SCRIPT), str(folder)], folder, task.seconds)
         answer = _answer(folder)
         probability = _probabilities(folder, "probability", task)
         listed = sorted(enumerate(answer["members"]), key=lambda item: -item[1]["weight"])

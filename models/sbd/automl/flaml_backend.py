@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from data.place import scratch
 from models.sbd.automl.task import FOLDS, Floats, Member, Progress, Result, Task, Trial, ticking
 
 ROUNDING = 1e-5
@@ -39,8 +39,8 @@ def search(task: Task, progress: Progress) -> Result:
         flaml: Any = importlib.import_module("flaml")
         begun, spent = time.monotonic(), time.process_time()
         automl = flaml.AutoML()
-        with tempfile.TemporaryDirectory() as held:
-            log = Path(held) / "trials.jsonl"
+        with scratch("automl") as held:
+            log = held / "trials.jsonl"
             with ticking(progress, "flaml", task.seconds):
                 automl.fit(
                     X_train=task.x,
