@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from data.errors import UserError
-from data.lab import plan, schedule
+from data.lab import plan, runs, schedule
 from data.lab.record import RunResult
 
 CAMPAIGN = {
@@ -45,7 +45,7 @@ class FakeLab:
 
 @pytest.fixture
 def collect(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "STAGGER_S", 0.01)
+    monkeypatch.setattr(runs, "STAGGER_S", 0.01)
     monkeypatch.setattr(schedule.probes, "choose", lambda probe: probe or "bpf")
 
     def go(lab, values=CAMPAIGN, **options):
