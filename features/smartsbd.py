@@ -125,7 +125,7 @@ def _series(window: Window) -> dict[str, Float]:
 
 
 def _warp(series: Sequence[dict[str, Float]], columns: dict[str, Float]) -> None:
-    """Fill the DTWD columns: all windows of one length go through the batch kernel together."""
+    """Fill the DTWD columns: all windows of one length are computed in one call."""
     # Who only asks what the features are doesn't wait for the compiler's library.
     from features.dtw import dtw_stacked
 

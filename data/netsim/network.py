@@ -13,7 +13,7 @@ from data.netsim import state as st
 from data.netsim import traces
 from data.netsim.cc import CONTROLS, fields
 from data.netsim.elements import Flow, Link
-from data.netsim.kernel import RESERVE, advance
+from data.netsim.event_loop import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
 from data.netsim.records import doubled, fill_subflow
 from data.netsim.rings import ring_need

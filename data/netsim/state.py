@@ -39,7 +39,7 @@ NO_LOSS, BERNOULLI, GILBERT = range(3)
 MINRTT, ROUND_ROBIN, REDUNDANT = range(3)
 SCHEDULERS = {"minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT}
 
-# Why the kernel came back before its time.
+# Why the event loop came back before its time.
 DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP, NEED_RING = range(5)
 
 # Logged variables, in this order, by the names of data.schema.VARIABLES.

@@ -34,7 +34,7 @@ CONTROLS: dict[str, str] = {
     "nuwa": "data.netsim.cc.nuwa",
     "agent": "data.netsim.cc.agent",
 }
-"""name -> module; the place in this dict is the number the kernel knows it by."""
+"""name -> module; the place in this dict is the number that the event loop knows it by."""
 
 
 def module(name: str) -> ModuleType:
@@ -43,7 +43,7 @@ def module(name: str) -> ModuleType:
 
 
 def number(name: str) -> int:
-    """Number of a control inside the kernel."""
+    """Number of a control inside the event loop."""
     return list(CONTROLS).index(name)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from data.netsim.acks import on_ack
 from data.netsim.handshake import on_synack, send_syn
 from data.netsim.heap import give_packet, pop, push
-from data.netsim.jit import entry, kernel
+from data.netsim.jit import compiled, entry
 from data.netsim.links import deliver, enqueue, server_free, settle
 from data.netsim.receiver import on_data, on_delack
 from data.netsim.reference import reference
@@ -116,7 +116,7 @@ def advance(arrays: Any, until: int) -> int:
     return DONE
 
 
-@kernel
+@compiled
 def _forward(S: Any, p: int) -> None:
     """A packet has come through a link: on to the next one, or to its end point."""
     S.g.packet_events += 1
@@ -146,7 +146,7 @@ def _forward(S: Any, p: int) -> None:
         give_packet(S.g, S.pkt, p)
 
 
-@kernel
+@compiled
 def _application(S: Any, ci: int) -> None:
     """An application that writes at a rate has its next piece of data."""
     c = S.conn[ci]
@@ -157,7 +157,7 @@ def _application(S: Any, ci: int) -> None:
     push_data(S, ci)
 
 
-@kernel
+@compiled
 def _source(S: Any, i: int) -> None:
     """Cross traffic: send one packet, plan the next, rest between bursts."""
     g = S.g
