@@ -83,12 +83,12 @@ def _check_keys(node: MappingNode) -> None:
     for key, _ in node.value:
         if not isinstance(key, ScalarNode):
             continue
-        line, said = key.start_mark.line + 1, (key.tag, key.value)
-        if said in seen:
+        line, identity = key.start_mark.line + 1, (key.tag, key.value)
+        if identity in seen:
             raise _Refused(
-                f"key {key.value!r} is given twice, lines {seen[said]} and {line}: keep one"
+                f"key {key.value!r} is given twice, lines {seen[identity]} and {line}: keep one"
             )
-        seen[said] = line
+        seen[identity] = line
 
 
 def loads(text: str, where: str) -> Any:

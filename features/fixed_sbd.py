@@ -161,11 +161,11 @@ def evaluate_pairs(
         raise ValueError(f"max_points {params.max_points} is above {POINTS_MAX}")
     if not 2 <= subflows <= SUBFLOWS_MAX:
         raise ValueError(f"{subflows} subflows: 2 to {SUBFLOWS_MAX} are possible")
-    heard = made.take((made.subflow >= 0) & (made.subflow < subflows))
+    counted = made.take((made.subflow >= 0) & (made.subflow < subflows))
     if not needs_throughput(features):
-        heard = heard.take(~heard.is_ack)
-    clock_us = clock(heard)
-    flows = [flow(heard, clock_us, number, params) for number in range(subflows)]
+        counted = counted.take(~counted.is_ack)
+    clock_us = clock(counted)
+    flows = [flow(counted, clock_us, number, params) for number in range(subflows)]
     quantities = [quantity(feature) for feature in features]
     index: list[int] = []
     pairs: list[tuple[int, int]] = []
@@ -213,8 +213,8 @@ def _windows(
         step_q16 = max(min(smallest.values()) * Q16, -(-length * Q16 // params.max_points))
         points = -(-length * Q16 // step_q16)
         grid_us = start + (np.arange(points) * step_q16 >> 16)
-        heard = [i for i in smallest if inside[i] >= params.min_samples]
-        for a, b in combinations(heard, 2):
+        sampled = [i for i in smallest if inside[i] >= params.min_samples]
+        for a, b in combinations(sampled, 2):
             swap = wifi == b if wifi in (a, b) else joined[b] < joined[a]
             first, second = (b, a) if swap else (a, b)
             ordered = (flows[first], flows[second])
@@ -231,7 +231,7 @@ def _windows(
             )
         passed = 1
         if max(inside) == 0:
-            # However long nothing is heard of, the windows until then are idle.
+            # Until the next event all windows are idle, however long that takes.
             following = int(clock_us[np.searchsorted(clock_us, start, side="right")])
             passed = max(1, (following - start) // length)
         start, index = start + passed * length, index + passed

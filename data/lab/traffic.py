@@ -35,7 +35,7 @@ NAP_S = 0.005
 KERNEL_NAME = {"lia": "bpf_lia"}
 
 
-def say(**message: object) -> None:
+def report(**message: object) -> None:
     """Write one JSON line for the parent."""
     print(json.dumps(message), flush=True)
 
@@ -270,7 +270,7 @@ def main() -> int:
         if (joined := extra_subflows(sock)) < extra:
             raise TimeoutError(f"only {joined + 1} of {extra + 1} subflows joined")
     sports = source_ports(sock) if protocol else {}
-    say(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
+    report(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
     until = begun + mptcp["duration_s"]
     series = {}
     if plan["per_second"]:
@@ -283,7 +283,7 @@ def main() -> int:
         # Reset: what still waits in the send buffer must not run on after the measured time.
         flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         flow.sock.close()
-    say(
+    report(
         event="done",
         duration_s=round(time.monotonic() - begun, 3),
         mptcp_bytes=received[len(sinks) - 1],
@@ -297,5 +297,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (OSError, TimeoutError) as error:
-        say(event="failed", reason=str(error))
+        report(event="failed", reason=str(error))
         sys.exit(1)
