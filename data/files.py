@@ -18,7 +18,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     Raises
     ------
     UserError
-        Where nothing can be written.
+        If nothing can be written.
     """
     with part_of(path) as part:
         try:

@@ -1,6 +1,6 @@
 """Directories that a command makes: filled beside their place, then put there whole.
 
-What a directory holds already is replaced only where the command's own record in it lists the file;
+What a directory holds already is replaced only if the command's own record in it lists the file;
 anything else is somebody's work and is refused by its name. The directory that is being filled is
 called ``.NAME.PID.XXXXXXXX.part`` and is locked by its process. The kernel gives the lock up with
 the process, whatever ended it, so that the next run can tell what a killed one has left. Folders to
@@ -50,7 +50,7 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     UserError
-        Where the nearest folder that exists is none, or isn't writable.
+        If the nearest folder that exists is none, or isn't writable.
     """
     try:
         str(path.resolve()).encode()
@@ -80,7 +80,7 @@ def check_other(out: Path | None, option: str, given: Path, of: str) -> None:
     Raises
     ------
     UserError
-        Where both are one file.
+        If both are one file.
     """
     if out is None:
         return
@@ -254,7 +254,7 @@ def sweep(target: Path) -> None:
 
 
 def _put(fresh: Path, target: Path) -> None:
-    """Let ``fresh`` take the place of ``target``, at once where the file system can exchange."""
+    """Let ``fresh`` take the place of ``target``, at once if the file system can exchange."""
     if not target.exists():
         fresh.rename(target)
     elif not _exchange(fresh, target):
@@ -268,7 +268,7 @@ def _put(fresh: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names; False where this kernel or file system cannot."""
+    """Swap two names; False if this kernel or file system cannot."""
     try:
         swap = ctypes.CDLL(None).renameat2
     except AttributeError:

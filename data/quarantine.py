@@ -168,7 +168,7 @@ def _text(raw: bytes) -> str:
 
 
 def _texts(buffer: NDArray[np.uint8], starts: Ints, sizes: Ints) -> list[str]:
-    """The lines' beginnings as text; at once where they are plain ASCII."""
+    """The lines' beginnings as text; at once if they are plain ASCII."""
     short = np.minimum(sizes, TEXT_BYTES)
     ends = np.cumsum(short)
     where = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - short), short)

@@ -82,7 +82,7 @@ CONNECTIONS = Schema(
         Field("subflows", SUBFLOWS),
     ]
 )
-"""Fixed columns (null where unknown); further columns of the labels file follow, as strings."""
+"""Fixed columns (null if unknown); further columns of the labels file follow, as strings."""
 
 QUARANTINE = Schema(
     [

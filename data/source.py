@@ -288,7 +288,7 @@ def _write_connection(
 
 
 def _ordered(spool: Spool, socket: int, variable: int) -> Any:
-    """Segments in the order of time; joined and sorted only where a log goes back."""
+    """Segments in the order of time; joined and sorted only if a log goes back."""
     last = None
     for time_us, _ in spool.segments(socket, variable):
         if (last is not None and time_us[0] < last) or bool((np.diff(time_us) < 0).any()):

@@ -1,4 +1,4 @@
-"""YAML as users write it: read in one place, and refused where it can't be meant so.
+"""YAML as users write it: read in one place, and refused if it can't be meant so.
 
 PyYAML takes the last of two equal keys, follows an alias as often as it stands there and recurses
 as deep as a file says. Here a key is given once, and nesting and size are bounded.

@@ -3,7 +3,7 @@
 numba's scalar loop leaves the minimum of three unvectorised, and the cells of one pair form a
 dependency chain. So a vector holds the same cell of ``LANES`` pairs, and the function below is
 written in LLVM's vector instructions through llvmlite, which numba brings along: no compiler is
-needed, and LLVM splits the vectors itself where a CPU has narrower registers.
+needed, and LLVM splits the vectors itself if a CPU has narrower registers.
 
 A *strip* is ``ROWS`` rows of the cost matrix computed together, column by column, with the
 cells to the left kept in registers: one load and one store of the row buffer serve ``ROWS`` cells.

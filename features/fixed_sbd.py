@@ -123,7 +123,7 @@ def compute(
 
 
 def wifi_of(row: Mapping[str, Any], subflows: Sequence[int]) -> int:
-    """Position of the WiFi subflow among these, -1 where the row names none of them."""
+    """Position of the WiFi subflow among these, -1 if the row names none of them."""
     subflow = wifi_subflow(row)
     return subflows.index(subflow) if subflow in subflows else -1
 

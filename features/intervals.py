@@ -130,7 +130,7 @@ class Growth:
 
 
 class Mean:
-    """Mean of a variable over the interval; the one before where there are no values."""
+    """Mean of a variable over the interval; the one before if there are no values."""
 
     def __init__(self, variable: str) -> None:
         self.variable = variable

@@ -51,7 +51,7 @@ def table_of(family: str) -> str | None:
 def settings_for(
     family: str, given: SbdParams | Mapping[str, Any], where: str = "features.sbd"
 ) -> dict[str, Any]:
-    """What a family's features are computed with: every setting, defaults where none is given.
+    """What a family's features are computed with: every setting, defaults if none is given.
 
     Parameters
     ----------

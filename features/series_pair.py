@@ -83,7 +83,7 @@ def cell_means(series: Float, cells: int) -> Float:
 
 
 def long_rtt(window: Window) -> Float:
-    """RTTs of this window and those before it, float64 [2, LONG_CELLS] in us; 0 where not known.
+    """RTTs of this window and those before it, float64 [2, LONG_CELLS] in us; 0 if not known.
 
     The last ``LONG_CELLS / LONG_WINDOWS`` cells are the window itself.
     """

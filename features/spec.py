@@ -16,7 +16,7 @@ class Feature:
     Attributes
     ----------
     name : str
-        Column name, the paper's where there is one.
+        Column name, the paper's if there is one.
     unit : str
         Unit of the floating-point value.
     low, high : float

@@ -119,8 +119,8 @@ class Window:
 def trace(variables: Mapping[str, tuple[Int, Int]], params: SbdParams) -> Trace:
     """Take the series that features need from one subflow's events.
 
-    Raw RTTs where the log has them, smoothed ones otherwise; throughput from ACK numbers, from
-    the log's own rate where it has none.
+    Raw RTTs if the log has them, smoothed ones otherwise; throughput from ACK numbers, from
+    the log's own rate if it has none.
     """
     from features.resample import smoothed_throughput
 
@@ -149,7 +149,7 @@ def choose_pair(events: Events) -> tuple[int, int] | None:
 
 
 def wifi_subflow(row: Mapping[str, Any]) -> int | None:
-    """Subflow whose source port is the row's ``wifi_sport``; None where there is none."""
+    """Subflow whose source port is the row's ``wifi_sport``; None if there is none."""
     port = str(row.get("wifi_sport") or "").strip()
     if not port:
         return None
@@ -167,7 +167,7 @@ def windows(
     Parameters
     ----------
     row : mapping
-        The connection's row; ``subflows`` and ``wifi_sport`` are used where present.
+        The connection's row; ``subflows`` and ``wifi_sport`` are used if present.
     events : mapping
         Its events.
     params : SbdParams
@@ -230,7 +230,7 @@ def _cut(
 def between(
     traces: tuple[Trace, Trace], min_rtt_us: tuple[float, float], span: Span, params: SbdParams
 ) -> Window | None:
-    """One window of two subflows; None where one of them was idle in it.
+    """One window of two subflows; None if one of them was idle in it.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _inside(whole: Trace, start_us: int, end_us: int) -> Trace:
 
 
 def unusable(traces: Sequence[Trace]) -> str | None:
-    """Why these subflows can't be compared; None where they can."""
+    """Why these subflows can't be compared; None if they can."""
     if any(t.rtt.time_us.size == 0 for t in traces):
         return "no RTT on both subflows"
     if any(t.throughput.time_us.size == 0 for t in traces):
@@ -305,7 +305,7 @@ def first_congestion_us(t: Trace) -> int | None:
 
 
 def min_before(rtt: Series, time_us: int) -> float | None:
-    """Smallest RTT up to a time; None where there is none yet."""
+    """Smallest RTT up to a time; None if there is none yet."""
     before = rtt.value[: np.searchsorted(rtt.time_us, time_us, side="right")]
     return float(before.min()) if before.size else None
 

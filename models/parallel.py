@@ -43,7 +43,7 @@ def set_switches() -> None:
 
     There is no usage report and no look-up of GPUs, and workers run this interpreter. Otherwise
     Ray takes a command begun by ``uv run`` for one that each worker has to begin anew, which fails
-    where the packages can't be fetched.
+    if the packages can't be fetched.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
@@ -55,7 +55,7 @@ def start(workers: int) -> None:
     Raises
     ------
     UserError
-        Where no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python, or the
+        If no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python, or the
         machine is too busy to start one.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
@@ -136,7 +136,7 @@ def _no_cluster(address: str, reason: str) -> UserError:
 
 
 def stop() -> None:
-    """Leave or end the cluster, where one was joined or started."""
+    """Leave or end the cluster, if one was joined or started."""
     if "ray" in sys.modules:
         import ray
 

@@ -85,7 +85,7 @@ class Socket:
     sends: bool = True
     """Whether it sends more than it receives; the two kinds never share a connection."""
     srtt_scale: int = 1
-    """What the emitted srtt has to be multiplied by, where the unit shows only at the end."""
+    """What the emitted srtt has to be multiplied by, if the unit shows only at the end."""
     meta: dict[str, str] = field(default_factory=dict)
     """Any of ``label``, ``dataset``, ``kernel``, ``cc``."""
 
@@ -103,7 +103,7 @@ class Batch(NamedTuple):
 
     ``status`` has one entry per line (``EVENT``, ``SKIPPED`` or a reason); the four event columns
     are of one length and name the reader's own socket numbers. ``line_time_us`` is per line (or
-    None where a format needs no sorting), ``reasons`` are texts that override ``REASONS``.
+    None if a format needs no sorting), ``reasons`` are texts that override ``REASONS``.
     """
 
     status: NDArray[np.uint8]

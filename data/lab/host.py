@@ -38,7 +38,7 @@ class Host:
         self._cpu_at = time.monotonic()
 
     def watch(self) -> None:
-        """Look at the CPU time again, where it is time."""
+        """Look at the CPU time again, if it is time."""
         now = time.monotonic()
         if now - self._cpu_at < STEAL_CHECK_S:
             return

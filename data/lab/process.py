@@ -51,7 +51,7 @@ def _await_line(process: subprocess.Popen[str], what: str, timeout_s: float) -> 
 
 
 def stop(process: subprocess.Popen[str], timeout_s: float = 5.0) -> None:
-    """Tell a child to end, and end it where it doesn't in time."""
+    """Tell a child to end, and end it if it doesn't in time."""
     if process.poll() is None:
         process.terminate()
         try:

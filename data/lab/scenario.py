@@ -102,7 +102,7 @@ class Stage(Strict):
 
     @property
     def mean_mbps(self) -> float | None:
-        """Mean rate in Mbps; None where it is unlimited or known to a file alone."""
+        """Mean rate in Mbps; None if it is unlimited or known to a file alone."""
         if isinstance(self.steps, RateProcess):
             return self.steps.mean_mbps
         return self.rate_mbps

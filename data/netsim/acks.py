@@ -56,7 +56,7 @@ def sample_rtt(s: Any, rtt: int) -> None:
 
 @compiled
 def _mark_delivered(S: Any, s: Any, n: int) -> int:
-    """One segment has newly arrived; its RTT, or -1 where a retransmission blurs it."""
+    """One segment has newly arrived; its RTT, or -1 if a retransmission blurs it."""
     i = s.ring + (n & s.mask)
     X = S.tx[i]
     flags = X.bits

@@ -54,7 +54,7 @@ class Trace:
 def ingested(directory: Path | str) -> list[Trace]:
     """Capacity traces of an ingested directory (`data.schema`: ``capacity_bps``).
 
-    A trace is cut where it says nothing for 30 s, or for 120 s where its last value was 0;
+    A trace is cut if it says nothing for 30 s, or for 120 s if its last value was 0;
     pieces of less than a minute, and those without any capacity, are left out.
 
     Raises
@@ -173,7 +173,7 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
     Returns
     -------
     dict
-        kind -> ``measured`` and ``generated`` (absent where there are none) -> ``traces`` and
+        kind -> ``measured`` and ``generated`` (absent if there are none) -> ``traces`` and
         statistic -> the 5th, 25th, 50th, 75th and 95th percentile.
     """
     result: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def _percentiles(group: Sequence[Trace]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the comparison; 2 where DIR isn't an ingested directory."""
+    """Print the comparison; 2 if DIR isn't an ingested directory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compare", metavar="DIR", help="ingested directory with capacity traces")
     parser.add_argument("--seeds", type=int, default=50, help="generated traces per kind")

@@ -30,7 +30,7 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     ----------
     record : mapping
         ``scenario`` (of :class:`data.lab.scenario.Scenario`, as drawn for the run), ``seed``,
-        and ``lateness_us`` of the lab's emulator in that run, where it was measured.
+        and ``lateness_us`` of the lab's emulator in that run, if it was measured.
 
     Returns
     -------

@@ -86,7 +86,7 @@ class Network:
         return np.concatenate(self._logs) if self._logs else self.state.log[:0].copy()
 
     def take_log(self, keep: bool) -> np.ndarray[Any, Any]:
-        """Observations logged since the last call; kept for `log_rows` where asked for."""
+        """Observations logged since the last call; kept for `log_rows` if asked for."""
         self._drain_log()
         new = np.concatenate(self._logs[self._log_taken :])
         if keep:

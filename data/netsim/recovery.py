@@ -77,7 +77,7 @@ def set_state(S: Any, si: int, s: Any, state: int) -> None:
 
 @compiled
 def arm_rto(S: Any, si: int, s: Any) -> None:
-    """(Re)start the retransmission timer, as a tail loss probe where one is allowed."""
+    """(Re)start the retransmission timer, as a tail loss probe if one is allowed."""
     g = S.g
     s.tlp = 0
     if s.snd_una == s.snd_nxt:

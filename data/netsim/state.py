@@ -176,7 +176,7 @@ SUBFLOW_FIELDS = {
 SEGMENT = record(sent="i8", dsn="i8", bits="i4", prev="i4", next="i4")
 
 RATE = record(delivered="i8", delivered_t="i8", first_tx="i8", app_limited="i8")
-"""What a segment keeps for the rate sample (tcp_rate.c), where a control takes one."""
+"""What a segment keeps for the rate sample (tcp_rate.c), if a control takes one."""
 
 ARRIVAL = record(came="i8", nth="i8")
 """The segment that came to a place, and the one that was the so manieth to come."""

@@ -10,7 +10,7 @@ from data.netsim import events
 
 
 class Logged:
-    """Writes the episode of an environment's ``session``, where ``keep_log`` kept it."""
+    """Writes the episode of an environment's ``session``, if ``keep_log`` kept it."""
 
     session: Any
     _keep: bool

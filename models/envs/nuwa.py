@@ -74,7 +74,7 @@ class NuwaParams(Strict):
     steps: int = Field(800, ge=1)
     """Steps of an episode (section V.B)."""
     start_intervals: int = Field(20, ge=1)
-    """After so many intervals the agent begins even where slow start isn't over (ours)."""
+    """After so many intervals the agent begins even if slow start isn't over (ours)."""
 
 
 class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
@@ -197,7 +197,7 @@ class ReceiverReader:
         self._delay_sum = self._delay_n = 0
 
     def __call__(self, network: Network) -> Iterator[tuple[int, str, int]]:
-        """What `features.nuwa` needs; no delay where nothing came."""
+        """What `features.nuwa` needs; no delay if nothing came."""
         place = subflow_place(network, 0)
         s, payload = network.state.sub[place], int(network.connection(0)["payload"])
         window = min(int(s["rx_window"]), int(network.connection(0)["window"]))

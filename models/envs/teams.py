@@ -68,7 +68,7 @@ class Teams:
         observations : dict
             Agent -> float32 [num_envs, features].
         rewards : dict
-            Agent -> float64 [num_envs], 0 where the step was a reset.
+            Agent -> float64 [num_envs], 0 if the step was a reset.
         over : bool [num_envs]
             Whose episode this step ended: all agents' at once, by truncation.
         infos : list of dict

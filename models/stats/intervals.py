@@ -12,7 +12,7 @@ from data.student import quantile
 
 
 class Interval(TypedDict):
-    """A mean with the limits of its confidence interval; ``None`` where undefined."""
+    """A mean with the limits of its confidence interval; ``None`` if undefined."""
 
     mean: float | None
     low: float | None

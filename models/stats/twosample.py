@@ -63,8 +63,8 @@ def classifier_auc(
 ) -> dict[str, float]:
     """How well a forest tells new connections from reference ones that it hasn't seen.
 
-    The classifier two-sample test (Lopez-Paz and Oquab 2017): 0.5 where nothing differs, in any
-    feature or combination, 1 where the samples don't overlap.
+    The classifier two-sample test (Lopez-Paz and Oquab 2017): 0.5 if nothing differs, in any
+    feature or combination, 1 if the samples don't overlap.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def novel_share(values: Floats, group: Ints, new: Bools, quantile: float = 0.95)
     """Share of new connections that lie farther from the reference than its own connections do.
 
     Distances to the nearest window of another reference connection, in interquartile ranges of
-    the reference, averaged over a connection's windows. Where new connections come from the
+    the reference, averaged over a connection's windows. If new connections come from the
     reference's conditions, about ``1 - quantile`` of them are novel.
     """
     from scipy.spatial.distance import cdist

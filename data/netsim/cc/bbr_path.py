@@ -86,7 +86,7 @@ def _shift(s: Any) -> None:
 
 @compiled
 def bandwidth(s: Any) -> float:
-    """The path's bandwidth: a policer's rate where one was found."""
+    """The path's bandwidth: a policer's rate if one was found."""
     return float(s.bb_lt_bw if s.bb_lt_use != 0 else s.bb_bw0)
 
 

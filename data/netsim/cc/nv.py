@@ -72,7 +72,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
 
 @compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
-    """Reno's growth where growth is allowed."""
+    """Reno's growth if growth is allowed."""
     if s.nv_grow == 0 or not limited(s):
         return
     if s.cwnd < s.ssthresh:

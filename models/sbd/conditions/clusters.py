@@ -107,18 +107,18 @@ def series(
     Parameters
     ----------
     row : mapping
-        The connection's row; ``subflows`` and ``wifi_sport`` are used where present.
+        The connection's row; ``subflows`` and ``wifi_sport`` are used if present.
     events : mapping
         Its events.
     settings : Conditions
-        ``span_s`` from the moment that both subflows have an RTT, or less where a log ends
+        ``span_s`` from the moment that both subflows have an RTT, or less if a log ends
         sooner, becomes ``points`` medians of ``oversampling`` points each: single late ACKs
         aren't a condition of the path.
 
     Returns
     -------
     float64 [points, 2] or None
-        log2 of RTTs in us, WiFi first (the subflow of smaller RTT where it isn't known).
+        log2 of RTTs in us, WiFi first (the subflow of smaller RTT if it isn't known).
     str
         Why there is none.
     """

@@ -3,7 +3,7 @@
 Per group of connections: the Kolmogorov-Smirnov distance of every feature with a permutation
 null over connections, one p-value per group from them (Simes 1986), false discoveries controlled
 over features and over groups (Benjamini and Hochberg 1995), a classifier two-sample test as one
-figure for all features together, and where the new logs have labels the change in accuracy.
+figure for all features together, and if the new logs have labels the change in accuracy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from models.stats import twosample
 Floats = NDArray[np.float64]
 
 ALL = "ALL"
-"""The one group where nothing is grouped by."""
+"""The one group if nothing is grouped by."""
 KEEP, RETRAIN, UNKNOWN = "keep", "retrain", "can't tell"
 RESAMPLES = 1000
 FIGURES = {
@@ -149,7 +149,7 @@ def judge(row: Mapping[str, Any], settings: Drift) -> dict[str, Any]:
 
 
 def overall(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One verdict over all groups: retrain where any group needs it."""
+    """One verdict over all groups: retrain if any group needs it."""
     bad = [row for row in groups if row["verdict"] == RETRAIN]
     drift = any(row["drift"] for row in groups)
     if bad:
@@ -256,7 +256,7 @@ def _difference(new: Floats, old: Floats, level: float, seed: int) -> dict[str, 
 
 
 def _labels(frame: pl.DataFrame, by: Sequence[str]) -> NDArray[np.str_]:
-    """Group of each row; empty where an attribute is missing."""
+    """Group of each row; empty if an attribute is missing."""
     if not by:
         return np.full(frame.height, ALL)
     return frame.select(label(by).fill_null("")).to_series().to_numpy().astype(np.str_)

@@ -87,7 +87,7 @@ def answers(
     names : sequence of str
         Feature columns, which aren't attributes.
     threshold : float
-        SB where the probability is above it: the model's own.
+        SB if the probability is above it: the model's own.
     """
     said = probability > threshold
     kept = attributes(table.frame, names)

@@ -72,7 +72,7 @@ def score(
     confidence, resamples, seed
         Of the bootstrap over connections.
     threshold : float
-        SB where the probability is above it: the model's own.
+        SB if the probability is above it: the model's own.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def delay(table: Windows, probability: Floats, verdicts: Verdicts) -> list[dict[
 
     Counted from the start of a connection's first window, when both subflows have just been
     congested, to the end of the window at whose end the verdict falls; also from the
-    connection's first event where the table has ``connection_start_us``.
+    connection's first event if the table has ``connection_start_us``.
 
     Returns
     -------

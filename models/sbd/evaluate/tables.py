@@ -149,7 +149,7 @@ def rules(
     table : Windows
         N labelled rows.
     shares : mapping
-        Scheme -> (N, 2) shares of time in "same" and "different"; NaN where it couldn't run.
+        Scheme -> (N, 2) shares of time in "same" and "different"; NaN if it couldn't run.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""One classifier per user group, where that is better than one for all."""
+"""One classifier per user group, if that is better than one for all."""

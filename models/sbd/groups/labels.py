@@ -43,7 +43,7 @@ def check_columns(known: Iterable[str], columns: Sequence[str]) -> None:
 
 
 def label(columns: Sequence[str]) -> pl.Expr:
-    """Group of each row, ``site=shanghai,cc=lia``; null where an attribute is missing or empty."""
+    """Group of each row, ``site=shanghai,cc=lia``; null if an attribute is missing or empty."""
     parts = []
     for name in columns:
         value = pl.col(name).cast(pl.String)

@@ -94,7 +94,7 @@ def fold_of(table: Windows, plan: Plan, repeat: int) -> Ints:
 
 
 def lacking(table: Windows, groups: Groups) -> str:
-    """What a group of training rows has too little of, empty where it has enough."""
+    """What a group of training rows has too little of, empty if it has enough."""
     for name, value in (("SB", 1), ("NSB", 0)):
         mine = table.y == value
         there = (
@@ -133,7 +133,7 @@ def fit(table: Windows, plan: Plan) -> tuple[Estimator, dict[str, Any]]:
 
 
 def fit_without(table: Windows, plan: Plan, repeat: int, fold: int) -> Estimator | None:
-    """A model from the rows outside a fold, settings chosen there; None where a class is missing.
+    """A model from the rows outside a fold, settings chosen there; None if a class is missing.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def cross_fit(
     Returns
     -------
     (ndarray, ndarray), each of shape (repeats, N)
-        By models of the group's own, by the pooled ones; NaN where no own model could be made.
+        By models of the group's own, by the pooled ones; NaN if no own model could be made.
     """
     x = table.matrix(plan.features)
     own = np.full((plan.groups.repeats, len(table)), np.nan)

@@ -144,7 +144,7 @@ class Comparison(nn.Module):
 
 
 def _standard(x: Tensor) -> Tensor:
-    """Each channel less its mean, in its standard deviation; 0 where it is constant."""
+    """Each channel less its mean, in its standard deviation; 0 if it is constant."""
     centred = x - x.mean(dim=2, keepdim=True)
     return centred / ((centred * centred).mean(dim=2, keepdim=True) + 1e-3).sqrt()
 

@@ -54,7 +54,7 @@ def validation_rows(group: NDArray[np.int64], share: float, seed: int) -> NDArra
 
 
 def protocol_tasks(todo: Sequence[Split], settings: Neural, variant: str) -> list[Task]:
-    """One fit per split, several where a protocol has only one; pairs of families are left out."""
+    """One fit per split, several if a protocol has only one; pairs of families are left out."""
     return [
         Task(split, variant, settings, settings.seed + number)
         for split in todo

@@ -153,7 +153,7 @@ class Training(lightning.LightningModule):
 
 
 class Keeper(Callback):
-    """After each epoch: tell, write the checkpoint, stop where nothing gets better."""
+    """After each epoch: tell, write the checkpoint, stop if nothing gets better."""
 
     def __init__(self, path: Path | None, told: Told | None) -> None:
         self.path, self.told = path, told
@@ -318,7 +318,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _read_state(path: Path | None, settings: dict[str, Any]) -> State | None:
-    """The state of a training of the same settings and rows; None where there is none."""
+    """The state of a training of the same settings and rows; None if there is none."""
     if path is None or not path.is_file():
         return None
     try:

@@ -65,7 +65,7 @@ def run(
     Returns
     -------
     dict
-        scheme -> shares (N, 2); NaN where the events lack the connection.
+        scheme -> shares (N, 2); NaN if the events lack the connection.
     """
     import numpy as np
     import polars as pl

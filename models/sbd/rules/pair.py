@@ -96,7 +96,7 @@ def subflow(variables: Mapping[str, Series]) -> Subflow:
 
 
 def pair(events: Mapping[int, Mapping[str, Series]]) -> Pair | None:
-    """The two subflows that the features look at; ``None`` where there aren't two with RTTs."""
+    """The two subflows that the features look at; ``None`` if there aren't two with RTTs."""
     chosen = choose_pair(events)
     if chosen is None:
         return None

@@ -15,7 +15,7 @@ verdict and is calibrated like every other model's."""
 
 
 class Threshold:
-    """SB where the only feature exceeds the threshold that is best on the training rows."""
+    """SB if the only feature exceeds the threshold that is best on the training rows."""
 
     def __init__(self) -> None:
         self.threshold = 0.5
@@ -48,5 +48,5 @@ class Threshold:
         return np.stack([1 - p, p], axis=1)
 
     def predict(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """1 where SB, shape (N,)."""
+        """1 if SB, shape (N,)."""
         return (x[:, 0] > self.threshold).astype(np.int64)

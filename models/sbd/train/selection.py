@@ -81,7 +81,7 @@ def choose(
     dict
         ``chosen``: the model to ship; ``merits``: candidate -> merit; ``verdicts``: candidate ->
         `Verdicts` fitted on all left-out families; ``outer``: family -> ``{chosen, merits,
-        verdicts}`` made without that family. Empty where there are fewer than three families.
+        verdicts}`` made without that family. Empty if there are fewer than three families.
     """
     families = predictions.filter(pl.col("protocol") == "family")["split"].unique().sort()
     merits, verdicts = {}, {}
