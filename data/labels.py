@@ -1,4 +1,4 @@
-"""The labels file: what the user knows about each log, matched to files by name."""
+"""A labels file holds what the user knows about each log; its rows are matched to files by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that could not be understood, written as they come: runs of equal ones are one row."""
+"""Lines that could not be understood are written as they come; a run of equal ones is one row."""
 
 from __future__ import annotations
 

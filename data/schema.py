@@ -1,4 +1,4 @@
-"""What a parsed log is: events, connections, quarantine. Columns, types and units.
+"""A parsed log has events, connections and a quarantine, with these columns, types and units.
 
 An *ingested directory* holds::
 

@@ -1,4 +1,4 @@
-"""Events of one or few files on their way to a part: in memory, and on disk when they are many."""
+"""Events of a file wait here until they go to a part: in memory, and on disk if they are many."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Spool:
             self._runs.append(_Run(bounds, time_sorted, value_sorted, None))
 
     def seal(self) -> None:
-        """End of adding: call before reading."""
+        """Close the spool to further events; it has to be called before reading."""
         self._flush(to_disk=False)
 
     def count(self, socket: int) -> int:

@@ -1,4 +1,4 @@
-"""Reading and writing an ingested directory (see ``data.schema``)."""
+"""Read and write ingested directories (see ``data.schema``)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Series = dict[int, dict[str, tuple[Ints, Ints]]]
 """subflow -> variable -> (time_us, value), both int64, times ascending."""
 
 PART_ROWS = 1 << 20
-"""A part is written when so many events have come: one is in memory, here and when it is read."""
+"""Events of a part, which is in memory as a whole when it is written and when it is read."""
 VARIABLE_NAMES = list(VARIABLES)
 RECORD = "ingest.json"
 EVENTS_FOLDER = "events/"
-"""Is there without any events too."""
+"""The folder of the parts; it is there even without any events."""
 _WRITTEN = re.compile(
     r"(ingest\.json|connections\.parquet|quarantine\.parquet|events/part-\d{5}(-\d{2,})?\.parquet)"
 )

@@ -113,7 +113,7 @@ def compute(
         The connection's row and its events.
     params : SbdParams
     features : sequence of Feature
-        Of :data:`features.smartsbd.FEATURES`; the columns.
+        The columns, some of :data:`features.smartsbd.FEATURES`.
     """
     pair = choose_pair(events)
     if pair is None:
@@ -129,7 +129,7 @@ def wifi_of(row: Mapping[str, Any], subflows: Sequence[int]) -> int:
 
 
 def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Feature]) -> Fixed:
-    """What calls on two subflows mean: :func:`evaluate_pairs` of one pair."""
+    """Windows and features of calls on two subflows: :func:`evaluate_pairs` of one pair."""
     window, _, x = evaluate_pairs(made, wifi, 2, params, features)
     return Fixed(window, x)
 
@@ -137,7 +137,7 @@ def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Featu
 def evaluate_pairs(
     made: Calls, wifi: int, subflows: int, params: SbdParams, features: Sequence[Feature]
 ) -> FixedPairs:
-    """What calls mean.
+    """Windows and features that exported code has after these calls.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def evaluate_pairs(
         2 to 8; calls for 0 to ``subflows`` - 1 count.
     params : SbdParams
     features : sequence of Feature
-        Of :data:`features.smartsbd.FEATURES`.
+        The columns, some of :data:`features.smartsbd.FEATURES`.
 
     Raises
     ------

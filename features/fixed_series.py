@@ -1,4 +1,4 @@
-"""What a subflow tells the kernel, call by call, and its series on a grid in integers.
+"""A subflow's calls to exported code become its series on a grid, in integers.
 
 :func:`linear`, :func:`step` and :func:`throughput` are those of :mod:`features.resample` without
 floating point. They are written over whole arrays, for being read; exported code gets to the same
@@ -89,7 +89,7 @@ def calls(events: Events, pair: Sequence[int], params: SbdParams, acks: bool) ->
     Parameters
     ----------
     events : mapping
-        Of one connection.
+        Events of one connection.
     pair : (int, int)
         Its subflows 0 and 1.
     params : SbdParams

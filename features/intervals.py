@@ -75,8 +75,8 @@ def scaled(
 ) -> NDArray[np.float32]:
     """What a network sees: ``x / (x + half)``, from 0 to 1.
 
-    Nothing that occurs is cut off, and a ratio of two values near ``half`` is as good to see on
-    a slow path as on a fast one.
+    Nothing that occurs is cut off, and the ratio of two values near ``half`` shows as well on a
+    slow path as on a fast one.
 
     Parameters
     ----------

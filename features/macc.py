@@ -64,7 +64,7 @@ class RouterObserver:
         self._out = Growth("dequeued_packets")
         self._offered, self._dropped = Growth("offered_packets"), Growth("dropped_packets")
         self.loss_rate = 0.0
-        """Of the packets that came in the last step, those the queue refused."""
+        """Share of the packets that came in the last step which the queue refused."""
 
     def update(self, batch: Batch) -> Float:
         """One step.

@@ -1,4 +1,4 @@
-"""From samples at ACK times to series on an equidistant grid (smartsbd.txt section 3.2)."""
+"""Samples at ACK times become series on an equidistant grid (smartsbd.txt section 3.2)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def summary_statistics(
         Base interval T.
     m, n : int
         Intervals that are looked back: ``m`` by skewness and variability, ``n`` by frequency and
-        loss. Before so many have passed, all there are.
+        loss. Until that many have passed, all so far.
     p_v : float
         Significance of a mean crossing.
     packets : float64 [k], optional

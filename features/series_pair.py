@@ -101,7 +101,7 @@ def compute(windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     windows : sequence of Window
-        Of one connection or of many.
+        Windows of one connection or of many.
 
     Returns
     -------

@@ -86,7 +86,7 @@ def compute(windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     windows : sequence of Window
-        Of one connection or of many.
+        Windows of one connection or of many.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def _series(window: Window) -> dict[str, Float]:
 
 def _warp(series: Sequence[dict[str, Float]], columns: dict[str, Float]) -> None:
     """Fill the DTWD columns: all windows of one length are computed in one call."""
-    # Who only asks what the features are doesn't wait for the compiler's library.
+    # Code that only asks what the features are doesn't wait for the compiler's library.
     from features.dtw import dtw_stacked
 
     by_length: dict[int, list[int]] = {}

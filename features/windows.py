@@ -1,4 +1,4 @@
-"""From a connection's events to its windows, the samples of shared-bottleneck detection.
+"""A connection's events are cut into windows, the samples of shared-bottleneck detection.
 
 The first window starts when the later of the two subflows enters Recovery or Loss for the first
 time: from then on both have met a limit (smartsbd.txt section 3.2). Further windows follow
@@ -235,7 +235,7 @@ def between(
     Parameters
     ----------
     traces : (Trace, Trace)
-        Of the whole connection, WiFi's first.
+        Traces of the whole connection, WiFi's first.
     min_rtt_us : (float, float)
         Their smallest RTTs before the window.
     span : Span

@@ -1,4 +1,4 @@
-"""Independent pieces of work spread over Ray, the shared arrays stored once."""
+"""Independent pieces of work are spread over Ray; the arrays that they share are stored once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from data.errors import UserError
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
-"""``progress(items, what, total)`` yields the items and tells a person how far it is."""
+"""``progress(items, what, total)`` yields the items and shows a person how far it is."""
 
 SWITCHES = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -24,17 +24,17 @@ SWITCHES = {
 }
 START_ATTEMPTS = 4
 REACH_S = 5.0
-"""Within so many seconds the head of a cluster has to answer."""
+"""Seconds within which the head of a cluster has to answer."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """How HTTP/2 begins, and with it gRPC, which Ray speaks: the preface and empty settings."""
 RETRIES = 3
-"""Of a task whose worker or node died; a task that raised isn't tried again."""
+"""Further tries of a task whose worker or node died; one that raised isn't tried again."""
 AHEAD = 4
 """Tasks that are handed over per CPU before one is back: workers don't wait, memory stays flat."""
 
 
 def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
-    """Yield the items and tell nobody."""
+    """Yield the items without showing any progress."""
     return items
 
 
@@ -96,7 +96,7 @@ def start(workers: int) -> None:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that nobody listens at, which Ray itself notices after minutes.
+    """Refuse an address at which nothing listens, which Ray itself notices after minutes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def check_address(address: str) -> None:
     Raises
     ------
     UserError
-        With what to do.
+        The message says what to do.
     """
     if address in ("auto", "local"):
         return

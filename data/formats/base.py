@@ -1,4 +1,4 @@
-"""What every format's reader takes and gives, so that no line can get lost on the way."""
+"""Every format's reader takes and gives the types defined here, so that no line gets lost."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Reader(Protocol):
         """A reader to start anew with the lines in the order of time; None if none is needed.
 
         Asked only after lines whose time goes back: readers whose events depend on the order
-        answer with one that has what the header lines told.
+        return one that knows what the header lines said.
         """
         ...
 
@@ -265,7 +265,7 @@ def first_lines(head: bytes, most: int = 40) -> tuple[str, ...]:
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""At the start of a file the reading takes it away; files put together have it in between too."""
+"""Reading removes it from a file's start; where files were put together it stands in between."""
 
 
 def whole(text: str) -> int:

@@ -70,7 +70,7 @@ S_LAST_TIME, S_LAST_LINE, S_TIME, S_UNA, S_DELIVERED, S_RAW, S_ACK32, S_ACK, S_H
 S_STATE, S_WINDOW, S_SRTT, S_SFID, S_FIRST_RTT, S_BACK = range(9, 15)
 STATE_WIDTH = 15
 MOST_EVENTS = 5
-"""Of one probe row: RTT, srtt, congestion state, ACK, cwnd."""
+"""Events that one probe row can give: RTT, srtt, congestion state, ACK, cwnd."""
 
 
 def sniff(head: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Compiles the lab's native programs when they are missing or older than their sources."""
+"""Compile the lab's native programs if they are missing or older than their sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel lab needs from a machine, and the line that mends what is missing."""
+"""Check what the kernel lab needs of a machine, and give a command for what is missing."""
 
 from __future__ import annotations
 

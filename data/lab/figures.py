@@ -1,4 +1,4 @@
-"""What a sender's log says of its connection in a few numbers, for kernel and simulator alike."""
+"""A sender's log is summed up in a few numbers, for kernel and simulator alike."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Records one lab's TCP events through a trace instance of its own: the probe without BPF.
+"""Record one lab's TCP events through a trace instance of its own: the probe without BPF.
 
-Run as a script (standard library only, as traffic.py): it makes the instance, prints ``ready``,
+It runs as a script (standard library only, as traffic.py): it makes the instance, prints ``ready``,
 copies the kernel's text until SIGTERM or SIGINT, and removes the instance. Nothing of the machine's
 own tracing changes. The filter is the destination port, so one lab needs a port of its own.
 """

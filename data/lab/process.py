@@ -1,4 +1,4 @@
-"""Processes of a lab: none outlives the one that began it."""
+"""Processes of a lab are started here so that none outlives the one that began it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def spawn(command: list[str], end_signal: str = "KILL", **options: Any) -> subpr
     end_signal : str
         What the kernel sends it then.
     **options
-        Of `subprocess.Popen`.
+        Further arguments of `subprocess.Popen`.
     """
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", end_signal, "--", *command],

@@ -1,4 +1,4 @@
-"""What one lab connection is: link stages, paths, traffic and the label, from a YAML file."""
+"""A scenario describes one lab connection in YAML: link stages, paths, traffic and the label."""
 
 from __future__ import annotations
 

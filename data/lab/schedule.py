@@ -1,4 +1,4 @@
-"""Collecting a campaign: many labs side by side, resumable, invalid runs collected again.
+"""A campaign is collected in many labs at once; it can be resumed, and repeats invalid runs.
 
 ``<out>/campaign.jsonl`` (append-only) has a line for every run, valid or not;
 ``<out>/labels.csv`` is made from it and names the valid logs alone.

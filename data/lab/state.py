@@ -1,4 +1,4 @@
-"""State of a collection: which runs are valid, which go on and which are due again."""
+"""The state of a collection: which runs are valid, which are under way, which are due again."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def missing() -> list[str]:
 
 
 def install(names: list[str]) -> str | None:
-    """Install packages without a question; what went wrong, or None.
+    """Install packages without asking; returns what went wrong, or None.
 
     A name that the mirror doesn't know is left out, so that it doesn't cost the others.
     """
@@ -84,7 +84,7 @@ def install(names: list[str]) -> str | None:
 
 
 def main() -> int:
-    """Install and mount what is missing; 0 whatever came of it, with a line that says what."""
+    """Install and mount what is missing, and print what came of it; returns 0 in any case."""
     try:
         names = missing()
     except OSError:

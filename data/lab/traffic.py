@@ -1,6 +1,6 @@
-"""All traffic of one lab in one light process: the upload, background TCP, and their sinks.
+"""One light process makes all traffic of a lab: the upload, background TCP, and their sinks.
 
-Run as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
+It runs as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
 on standard input, enters the namespaces by itself, and writes JSON lines: ``{"event": "joined"}``
 when every subflow is up, and at the end ``{"event": "done", ...}`` with its byte counts.
 """

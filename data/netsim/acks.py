@@ -1,4 +1,4 @@
-"""The sending end: what an ACK says, in the order of tcp_ack()."""
+"""The sending end processes an ACK, in the order of Linux' tcp_ack()."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Trace:
 def ingested(directory: Path | str) -> list[Trace]:
     """Capacity traces of an ingested directory (`data.schema`: ``capacity_bps``).
 
-    A trace is cut if it says nothing for 30 s, or for 120 s if its last value was 0;
+    A trace is cut at gaps of more than 30 s, or of more than 120 s after a value of 0;
     pieces of less than a minute, and those without any capacity, are left out.
 
     Raises
@@ -105,9 +105,14 @@ def generated(kind: str, mean_mbps: float, seed: int, length_s: float = 300.0) -
 
 
 def split(found: Iterable[Trace], test_share: float = 0.2) -> tuple[list[Trace], list[Trace]]:
-    """Traces to train on and to test on, by name: pieces of one trace stay together.
+    """Split off the held-out traces, by name: pieces of one trace stay together.
 
-    A trace's side depends on nothing but its name, so that further traces move none.
+    Whether a trace is held out depends on its name alone, so that further traces change none.
+
+    Returns
+    -------
+    train, held_out : list of Trace
+        The traces to train on, and those of the held-out split.
     """
     train: list[Trace] = []
     test: list[Trace] = []
@@ -127,7 +132,7 @@ def seconds(trace: Trace) -> Float:
 
 
 def statistics(trace: Trace) -> dict[str, float]:
-    """What a congestion control notices of a link, from its seconds.
+    """Statistics of a link that matter to a congestion control, from its capacity per second.
 
     Returns
     -------
@@ -168,7 +173,7 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
     measured : sequence of Trace
     seeds : int, optional
         Traces to generate per kind (the varied ones), at the measured median rate and as long as
-        the measured ones, whose length memory and longest outage hang on; 300 s without any.
+        the measured ones, as memory and longest outage depend on the length; 300 s without any.
 
     Returns
     -------

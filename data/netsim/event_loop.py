@@ -1,4 +1,4 @@
-"""The compiled loop: take events in order until a time."""
+"""The compiled event loop takes events in the order of time, up to a given time."""
 
 from __future__ import annotations
 

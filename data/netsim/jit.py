@@ -1,4 +1,4 @@
-"""How simulator functions are compiled, and when kept machine code is out of date."""
+"""Simulator functions are compiled here; machine code kept from older sources is removed."""
 
 from __future__ import annotations
 

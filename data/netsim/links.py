@@ -1,4 +1,4 @@
-"""Links: lose, queue, serve, delay. One event per packet and link.
+"""A link loses, queues, serves and delays packets, by one event per packet and link.
 
 A first-in-first-out queue whose drops are decided at arrival needs no event of its own: the
 moment a packet leaves is known when it arrives, and how many packets wait is known from the

@@ -33,7 +33,7 @@ class Network:
     controller : str, optional
         Congestion control of the flows that don't name one.
     seed : int, optional
-        Of all random streams and start times, and of generated traces that name none.
+        Seed of all random streams and start times, and of generated traces that name none.
     log : bool, optional
         Keep the events of every ACK (`log_rows`).
 

@@ -1,4 +1,4 @@
-"""What a publication says about a scenario: its numbers, its statements, what it leaves open."""
+"""A scenario may carry its publication's numbers and statements, and what that leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a link finishes a packet, and how long it delays it: constants, steps, opportunities."""
+"""A link's rate and delay, constant or a series, say when a packet leaves it and arrives."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The receiving end: reassembly per subflow and per connection, acknowledgements.
 
 A segment's place in the order of arrival is logged, and an ACK carries how many arrivals the
-receiver had seen: the sender so learns exactly what SACK blocks without a limit would tell it,
-also when ACKs are lost or delayed.
+receiver had seen. So the sender learns exactly what SACK blocks without a limit would say, also
+when ACKs are lost or delayed.
 """
 
 from __future__ import annotations

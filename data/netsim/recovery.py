@@ -1,4 +1,4 @@
-"""Loss detection and recovery after the kernel: RACK, PRR, congestion states, undo, RTO, TLP.
+"""Loss detection and recovery as in Linux: RACK, PRR, congestion states, undo, RTO, TLP.
 
 RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 (timer) and RFC 3522 (Eifel detection by
 timestamps), with the state names and transitions of Linux' tcp_input.c.
@@ -68,7 +68,7 @@ def mark_lost(s: Any, X: Any, n: int) -> None:
 
 @compiled
 def set_state(S: Any, si: int, s: Any, state: int) -> None:
-    """Enter a congestion state; tells the congestion control and the log."""
+    """Enter a congestion state, and report it to the congestion control and the log."""
     if s.ca_state != state:
         cc_set_state(S.sub, S.conn[s.conn], s, state, S.g.now)
         s.ca_state = state

@@ -34,7 +34,7 @@ MOST_JOBS = 1024
 
 Row = dict[str, Any]
 Progress = Callable[[Iterable[Row], str, int], Iterable[Row]]
-"""Passes results on while it shows how many of how many there are."""
+"""``progress(results, what, total)`` passes results on and shows how far they are."""
 
 
 def evaluate(

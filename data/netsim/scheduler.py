@@ -1,4 +1,4 @@
-"""Which data goes next, and over which subflow: minRTT (tcco.txt eqs. 1-2), in turn, redundant."""
+"""A scheduler chooses the next data and its subflow: minRTT (tcco.txt eqs. 1-2) and others."""
 
 from __future__ import annotations
 

@@ -179,7 +179,11 @@ RATE = record(delivered="i8", delivered_t="i8", first_tx="i8", app_limited="i8")
 """What a segment keeps for the rate sample (tcp_rate.c), if a control takes one."""
 
 ARRIVAL = record(came="i8", nth="i8")
-"""The segment that came to a place, and the one that was the so manieth to come."""
+"""Entry of the ring in which a receiver notes arrivals, by two separate indices.
+
+At the place of segment n, ``came`` is n once the segment has arrived. At the place of arrival k
+(the k-th segment to arrive), ``nth`` is the number of the segment that arrived then.
+"""
 
 LOG = record(t="i8", sub="i8", variable="i8", value="i8")
 

@@ -1,4 +1,4 @@
-"""What an environment that keeps its episodes' events offers."""
+"""Environments that keep their episodes' events write them as an ingested directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many of MA-CC's environment side by side in threads, which PettingZoo has nothing for."""
+"""Many MA-CC environments are stepped side by side in threads, which PettingZoo doesn't offer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Teams:
         observations : dict
             Agent -> float32 [num_envs, features].
         infos : list of dict
-            Of each environment, by agent.
+            One per environment, by agent.
         """
         seeds = [None if seed is None else seed + i for i in range(len(self.envs))]
         results = list(self._pool.map(lambda env, one: env.reset(seed=one), self.envs, seeds))

@@ -1,4 +1,4 @@
-"""From scores to probabilities that mean what they say, as numbers and never as pickles."""
+"""Calibration turns scores into probabilities; it is kept as numbers, never as a pickle."""
 
 from __future__ import annotations
 

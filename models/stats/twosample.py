@@ -32,7 +32,7 @@ def kolmogorov_smirnov(
     new : bool [C]
         Which connections are of the second sample; both have some.
     permutations : int
-        Of connections between the samples.
+        How often connections are exchanged between the samples.
     rng : numpy Generator
 
     Returns
@@ -71,7 +71,7 @@ def classifier_auc(
     values, group, new
         As in :func:`kolmogorov_smirnov`.
     trees, seed, folds : int
-        Of the forest and of the folds, which are of connections.
+        Size and seed of the forest, and number of folds, which are of whole connections.
 
     Returns
     -------

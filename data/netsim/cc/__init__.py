@@ -1,4 +1,4 @@
-"""Congestion controls: one file each, by name.
+"""Each congestion control is a module, found by name in ``CONTROLS``.
 
 A control's module has ``SUMMARY`` (one line), optionally ``FIELDS`` (its own fields of a
 subflow's record, name -> numpy type), ``PACING`` (1 the kernel's pacing, 2 its own),

@@ -1,4 +1,4 @@
-"""What BBR believes of a path: bandwidth, a policer's rate, aggregation of ACKs (tcp_bbr.c).
+"""BBR's model of a path: bandwidth, a policer's rate, aggregation of ACKs (tcp_bbr.c).
 
 Bandwidths are segments per second, times ns.
 """

@@ -1,4 +1,4 @@
-"""What the coupled controls of MPTCP share: sums over the subflows of a connection."""
+"""The coupled controls of MPTCP share these sums over the subflows of a connection."""
 
 from __future__ import annotations
 

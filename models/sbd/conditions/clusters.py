@@ -1,4 +1,4 @@
-"""Groups of path conditions, found by clustering the RTT series of connections (tslearn).
+"""Groups of path conditions are found by clustering the RTT series of connections (tslearn).
 
 A connection is seen as the RTTs of its two subflows over the time that both were alive, on a
 grid of few points, as binary logarithms: twice the RTT is the same distance at 20 ms and at
@@ -45,7 +45,7 @@ class Clusters(Strict):
     settings : Conditions
         How series are made and how many were clustered.
     seed : int
-        Of the fit.
+        Seed of the fit.
     centres : tuple
         float [k, points, 2]: log2 of RTTs in us, WiFi first.
     radius : tuple of float
@@ -76,7 +76,7 @@ class Clusters(Strict):
 
 @dataclass(frozen=True)
 class Assigned:
-    """Where N connections belong.
+    """The clusters to which N connections belong.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def assign(clusters: Clusters, rows: Floats) -> Assigned:
     Parameters
     ----------
     clusters : Clusters
-        Of :func:`fit`.
+        As :func:`fit` made them.
     rows : float64 [N, points, 2]
         Made by :func:`series` with ``clusters.settings``.
     """

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 50
-"""Of moving medoids; they settle within about ten."""
+"""Rounds of moving medoids at most; they settle within about ten."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def fit(matrix: Floats, k: int, rng: np.random.Generator, starts: int) -> Partit
     k, starts : int
         Clusters, and k-means++ starts (Arthur and Vassilvitskii 2007).
     rng : numpy Generator
-        Of the starts.
+        Source of the starts.
     """
     squared = matrix**2
     found = [_settled(squared, _spread_out(squared, k, rng)) for _ in range(starts)]
@@ -56,7 +56,7 @@ def choices(
     settings : Conditions
         ``clusters`` (range of k), ``halves`` (random splits into two), ``least``.
     rng : numpy Generator
-        Of the splits and starts.
+        Source of the splits and starts.
 
     Returns
     -------

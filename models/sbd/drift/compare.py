@@ -1,4 +1,4 @@
-"""Whether the conditions that a model was trained for have changed, and it must learn again.
+"""Judge whether a model's conditions have changed so much that it must learn again.
 
 Per group of connections: the Kolmogorov-Smirnov distance of every feature with a permutation
 null over connections, one p-value per group from them (Simes 1986), false discoveries controlled
@@ -66,11 +66,11 @@ def compare(
     settings : Drift
         See there.
     seed : int
-        Of permutations, folds and draws.
+        Seed of permutations, folds and draws.
     progress : callable
         Over groups.
     threshold : float
-        The model's: it answers SB above it.
+        The model's own threshold: it answers SB above it.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def _shift(old: Floats, new: Floats) -> dict[str, float]:
 def _answers(
     own: pl.DataFrame, held: pl.DataFrame | None, groups: int, seed: int
 ) -> dict[str, Any]:
-    """What the model says of new logs beside what it said of those that training left out."""
+    """The model's answers on new logs, beside those on the logs that training left out."""
     found: dict[str, Any] = {}
     stored = None if held is None or held.is_empty() else held
     for name, column in FIGURES.items():

@@ -1,6 +1,6 @@
-"""Which rows models learn from, and which they never do: one rule for every training.
+"""One rule for every training says which rows models learn from, and which they never do.
 
-The fixed test set is Table 6 of the paper and a share of all other connections, told by their
+The fixed test set is Table 6 of the paper and a share of all other connections, chosen by their
 names, so that promotion can compare any two kept models on them.
 """
 
@@ -29,7 +29,7 @@ def held_out(table: Windows, share: float) -> NDArray[np.bool_]:
     table : Windows
         N rows.
     share : float
-        Of connections, 0 to 1.
+        Share of connections, 0 to 1.
 
     Returns
     -------
@@ -68,7 +68,9 @@ def training_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
 
 
 def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
-    """Rows that kept models learn from, and labelled rows of the same data sets that they don't.
+    """The held-out split: rows that kept models learn from, and labelled rows that they don't.
+
+    Both are of the same data sets.
 
     Parameters
     ----------

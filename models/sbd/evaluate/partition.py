@@ -113,13 +113,13 @@ def score(
     Parameters
     ----------
     arranged : Grid
-        Of N rows in W windows.
+        The arrangement of N rows in W windows.
     shared : ndarray of bool, shape (N,)
         Verdict of each row.
     y : ndarray of int64, shape (N,)
         1 for SB, 0 for NSB, -1 unknown.
     confidence, seed
-        Of the intervals, which resample whole connections.
+        Settings of the intervals, which resample whole connections.
 
     Returns
     -------

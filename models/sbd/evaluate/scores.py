@@ -1,4 +1,4 @@
-"""Figures of merit, the same for learned models and rules, in training and in ``evaluate``."""
+"""The figures of merit are the same for learned models and rules, in training and evaluation."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def score(
     columns : sequence of str
         Attribute columns to break the accuracy down by.
     confidence, resamples, seed
-        Of the bootstrap over connections.
+        Settings of the bootstrap over connections.
     threshold : float
         SB if the probability is above it: the model's own.
 

@@ -1,4 +1,4 @@
-"""Who is trained on what and tested on what; every prediction here is out of sample."""
+"""Splits say which rows train a model and which test it; all predictions are out of sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is made.
+    """A model to be made: its name, classifier, features and hyperparameters.
 
     Attributes
     ----------

@@ -231,7 +231,7 @@ def honest_verdicts(
     table, predictions
         The data and what was predicted.
     choice : mapping
-        Of `models.sbd.train.selection.choose`.
+        Result of `models.sbd.train.selection.choose`.
     model : str, optional
         A candidate; by default the one chosen anew without each family.
 

@@ -23,9 +23,9 @@ from models.sbd.windows import Windows, attributes, windows
 from models.stats.intervals import by_connection
 
 FILE = "test.json"
-"""Of a zoo entry."""
+"""Name of the file in a zoo entry."""
 SAMPLE = 200
-"""Windows kept with a model, about."""
+"""About how many windows are kept with a model."""
 
 
 def fixed(table: Windows, protocol: Protocol) -> Windows:

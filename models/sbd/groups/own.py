@@ -1,4 +1,4 @@
-"""A group's own model against the pooled one, on connections that neither has seen.
+"""A group's own model is compared with the pooled one, on connections that neither has seen.
 
 Connections are dealt into folds by their names alone, so that whatever table they stand in they
 fall into the same one: the pooled model of a fold has never learned from a connection that a
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Plan:
-    """How the pooled model and every group's own are made: alike in everything but the rows.
+    """Settings of the pooled model and every group's own, which differ only in their rows.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Plan:
     groups : Groups
         Folds, repeats and minimum sizes.
     seed : int
-        Of models, inner folds and bootstrap.
+        Seed of models, inner folds and bootstrap.
     confidence, resamples
-        Of the bootstrap.
+        Settings of the bootstrap.
     """
 
     classifier: str
@@ -110,7 +110,7 @@ def lacking(table: Windows, groups: Groups) -> str:
 def choose(x: Floats, y: Ints, group: Ints, plan: Plan) -> dict[str, Any]:
     """Settings with the highest mean accuracy over inner folds of whole connections.
 
-    Of equals the most regularised is taken.
+    Among equals the most regularised is taken.
     """
     if len(plan.grid) == 1:
         return dict(plan.grid[0])
@@ -164,7 +164,7 @@ def cross_fit(
     Returns
     -------
     (ndarray, ndarray), each of shape (repeats, N)
-        By models of the group's own, by the pooled ones; NaN if no own model could be made.
+        P(SB) by the group's own models, and by the pooled ones; NaN if no own model could be made.
     """
     x = table.matrix(plan.features)
     own = np.full((plan.groups.repeats, len(table)), np.nan)

@@ -1,4 +1,4 @@
-"""Rows that could as well have been seen: changes that keep the label.
+"""Training rows are changed in ways that keep their label.
 
 Exchanging the subflows or scaling RTTs and rates changes nothing that the network sees, by its
 construction; what is left are changes of time.

@@ -1,8 +1,8 @@
-"""A Siamese temporal convolution: what a pair of series says about its bottleneck.
+"""A Siamese temporal convolution judges by a pair of series whether they share a bottleneck.
 
 One row of ``features.series_pair`` goes in, the log-odds of SB come out. The rows hold plain units
-(us, kbit/s); :class:`Channels` makes them scale-free, so that training, ONNX and whoever feeds the
-model later share one definition. Both subflows go through the same encoder and the head sees only
+(us, kbit/s); :class:`Channels` makes them scale-free, so that training, ONNX and every later user
+of the model share one definition. Both subflows go through the same encoder and the head sees only
 what doesn't change when they are exchanged.
 """
 
@@ -30,13 +30,13 @@ class Channels(nn.Module):
     A queueing delay is the RTT less the smallest RTT known at the window's end; both subflows'
     are divided by their common mean, as ``smartsbd-plus`` does, and given again each in its own
     standard deviations. Throughput is in units of the subflow's own mean. Neither absolute RTTs
-    nor rates nor the ratio of the smallest RTTs are seen: they tell the set-up.
+    nor rates nor the ratio of the smallest RTTs are seen: they would reveal the set-up.
     """
 
     WINDOW = 4
     """Channels of the window: queue, its own shape, congested, throughput."""
     LONG = 3
-    """Of the long view: queue, its own shape, whether it is known."""
+    """Channels of the long view: queue, its own shape, whether it is known."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Make the channels.
@@ -157,11 +157,11 @@ class PairNetwork(nn.Module):
     width : int
         Channels of the encoders, a multiple of 4.
     dilations : sequence of int
-        Of the window's encoder, one block each.
+        Dilations of the window's encoder, one block each.
     hidden : int
-        Of the head.
+        Width of the head.
     dropout : float
-        Before the head.
+        Share of numbers dropped before the head.
     long : bool
         Look also at the windows before.
     """

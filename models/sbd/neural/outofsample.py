@@ -41,7 +41,7 @@ class Task:
 
     @property
     def file(self) -> str:
-        """Of its answers."""
+        """Name of the file with its answers."""
         return f"{self.split.protocol}-{self.split.name}-{self.variant}-{self.seed}.parquet"
 
 
@@ -64,7 +64,7 @@ def protocol_tasks(todo: Sequence[Split], settings: Neural, variant: str) -> lis
 
 
 def selection_splits(table: Windows, params: Params, settings: Neural) -> list[Split]:
-    """Where settings are chosen: groups of families of conditions, each left out in turn.
+    """Splits by which settings are chosen: groups of families, each left out in turn.
 
     What counts is how a network does under conditions that it wasn't trained on; on connections
     like those that it has seen all variants are near 1. A table without two families leaves a
@@ -188,7 +188,7 @@ def _task(shared: Mapping[str, Any], number: int) -> None:
 
 
 def _mark(task: Task, content: str) -> str:
-    """What answers depend on: rows, split, settings, seed."""
+    """Hash of what answers depend on: rows, split, settings, seed."""
     digest = hashlib.sha256(task.split.train.tobytes() + task.split.test.tobytes()).hexdigest()
     told = {"rows": content, "split": digest, "seed": task.seed}
     return json.dumps({**told, **task.settings.model_dump(mode="json")}, sort_keys=True)

@@ -44,7 +44,7 @@ class Epoch:
 
 @dataclass
 class State:
-    """How far a training is: what the JSON in the checkpoint says."""
+    """How far a training is, as the JSON in the checkpoint has it."""
 
     settings: dict[str, Any]
     curve: list[Epoch] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Training(lightning.LightningModule):
     params : Neural
     seed : int
     state : State
-        Of an interrupted training, or a new one.
+        State of an interrupted training, or a new one.
     steps : int
         Batches of an epoch.
     """
@@ -153,7 +153,7 @@ class Training(lightning.LightningModule):
 
 
 class Keeper(Callback):
-    """After each epoch: tell, write the checkpoint, stop if nothing gets better."""
+    """Reports after each epoch, writes the checkpoint, and stops when nothing gets better."""
 
     def __init__(self, path: Path | None, told: Told | None) -> None:
         self.path, self.told = path, told
@@ -195,7 +195,7 @@ def fit(
         Rows for early stopping; the others are learned from. No connection should be in both.
     params : Neural
     seed : int
-        Of weights, order, augmentation and dropout.
+        Seed of weights, order, augmentation and dropout.
     checkpoint : Path, optional
         Directory of ``training.safetensors``; a training of the same settings goes on there.
     told : callable, optional

@@ -1,4 +1,4 @@
-"""Rule-based shared bottleneck detection: the schemes that the learned models are compared with.
+"""Rule-based shared-bottleneck detection: schemes that the learned models are compared with.
 
 Each module judges windows of one connection: ``judge(pair, windows) -> shares`` where ``shares``
 (n, 2) holds the share of each window's time in which the scheme holds the subflows for sharing
@@ -60,7 +60,7 @@ def run(
     names : sequence of str
         Keys of `RULES`.
     progress : callable
-        Who hears of the progress.
+        Shows the progress; see `models.parallel.Progress`.
 
     Returns
     -------

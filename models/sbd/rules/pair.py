@@ -1,4 +1,4 @@
-"""What the rule-based schemes see of a connection: RTT samples and losses of two subflows."""
+"""Rule-based schemes judge by this view of a connection: RTT samples and losses of two subflows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Series = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 SRTT_GAIN = 1 / 8
-"""RFC 6298."""
+"""Weight of a new sample in the smoothed RTT (RFC 6298)."""
 
 
 @dataclass(frozen=True)

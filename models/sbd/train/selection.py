@@ -1,8 +1,8 @@
-"""Choosing the general model by conditions it wasn't trained on, without looking at the answer.
+"""The general model is chosen by conditions it wasn't trained on, without looking at the answer.
 
 For every family of conditions that is left out, candidates are compared, calibrated and given
 their memory on the *other* families only, each of those predicted by models that have seen
-neither it nor the outer one (the ``families`` splits of `models.sbd.protocol`).
+neither it nor the outer one (the ``families`` splits of `models.sbd.evaluate.splits`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def inner(
     Parameters
     ----------
     predictions : polars.DataFrame
-        Of `models.sbd.evaluate.splits.predict`.
+        Result of `models.sbd.evaluate.splits.predict`.
     model, left_out, column : str
         Model's name, the outer family, the column of families.
     table : Windows
@@ -74,7 +74,7 @@ def choose(
     column: str,
     confidence: float,
 ) -> dict[str, Any]:
-    """Choose a candidate: once per left-out family (for honest figures), once for good.
+    """Choose a candidate: once without each family, for honest figures, and once with them all.
 
     Returns
     -------
