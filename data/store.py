@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Series = dict[int, dict[str, tuple[Ints, Ints]]]
-"""subflow -> variable -> (time_us, value), both int64, times ascending."""
+"""subflow -> variable -> (time_us, value), both int64 array [n], times ascending."""
 
 PART_ROWS = 1 << 20
-"""Events of a part, which is in memory as a whole when it is written and when it is read."""
+"""Events that a part has: it is in memory as a whole when it is written and when it is read."""
 VARIABLE_NAMES = list(VARIABLES)
 RECORD = "ingest.json"
 EVENTS_FOLDER = "events/"
@@ -111,8 +111,8 @@ def iter_connections(
     dict
         The connection's row of ``connections.parquet``.
     dict
-        subflow -> variable -> (time_us int64 [n], value int64 [n]), times ascending (units as in
-        ``data.schema.VARIABLES``). A variable without events is absent.
+        subflow -> variable -> (time_us int64 array [n], value int64 array [n]), times ascending
+        (units as in ``data.schema.VARIABLES``). A variable without events is absent.
 
     Raises
     ------

@@ -62,11 +62,11 @@ def _strip(
 
     Parameters
     ----------
-    a : address of float64 [ROWS, dims, LANES]
+    a : address of float64 array [ROWS, dims, LANES]
         The rows' values.
-    b : address of float64 [columns, dims, LANES]
+    b : address of float64 array [columns, dims, LANES]
         All columns' values.
-    row : address of float64 [columns, LANES]
+    row : address of float64 array [columns, LANES]
         Row above the strip on entry, the strip's last row on return.
     columns : int64
         Number of columns, at least 1.
@@ -152,16 +152,16 @@ def squared_distances(
 
     Parameters
     ----------
-    a, b : float64 [points, dims]
+    a, b : float64 array [points, dims]
         All first (second) series one after another; dims 1 to 3.
-    a_start, a_length, b_start, b_length : int64 [pairs]
+    a_start, a_length, b_start, b_length : int64 array [pairs]
         Where each series lies in ``a`` (``b``).
-    order : int64 [pairs]
+    order : int64 array [pairs]
         Pairs as they are to be packed: neighbours share a vector.
 
     Returns
     -------
-    float64 [pairs]
+    float64 array [pairs]
         In the order of ``a_start``.
 
     Notes

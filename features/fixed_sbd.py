@@ -41,16 +41,17 @@ SUBFLOWS_MAX = 8
 
 
 class Fixed(NamedTuple):
-    """Windows in time order: ``window`` int64 [n], its index, and ``x`` int64 [n, features]."""
+    """Windows in time order: index ``window`` int64 array [n], ``x`` int64 array [n, features]."""
 
     window: Int
     x: Int
 
 
 class FixedPairs(NamedTuple):
-    """By window, then pair: ``window`` int64 [n], ``pair`` int64 [n, 2], ``x`` int64 [n, features].
+    """Windows of pairs, by window, then pair.
 
-    ``pair`` holds two positions, the smaller first.
+    ``window`` is an int64 array [n], ``pair`` int64 array [n, 2] with two positions, the smaller
+    first, and ``x`` int64 array [n, features].
     """
 
     window: Int
@@ -183,7 +184,7 @@ def evaluate_pairs(
 
 @dataclass(frozen=True)
 class _Window:
-    """WiFi subflow first but in ``pair``; ``series`` int64 [2, points] by name."""
+    """WiFi subflow first but in ``pair``; ``series`` int64 array [2, points] by name."""
 
     index: int
     pair: tuple[int, int]

@@ -64,7 +64,7 @@ def observations(
 
     Returns
     -------
-    float64 [count, d]
+    float64 array [count, d]
     """
     rows = [observer.update(b) for b in batches(events, start_us, interval_us, count)]
     return np.array(rows)
@@ -80,7 +80,7 @@ def scaled(
 
     Parameters
     ----------
-    values : float64 [..., d]
+    values : float64 array [..., d]
         In the features' units; clipped to their ranges.
     features : sequence of Feature
         The d features.
@@ -89,7 +89,7 @@ def scaled(
 
     Returns
     -------
-    float32 [..., d]
+    float32 array [..., d]
     """
     low, high = [f.low for f in features], [f.high for f in features]
     clipped = np.clip(values, low, high)

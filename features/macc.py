@@ -47,7 +47,7 @@ class SenderObserver:
 
         Returns
         -------
-        float64 [3]
+        float64 array [3]
             `SENDER` in its order and units.
         """
         return np.array(
@@ -71,7 +71,7 @@ class RouterObserver:
 
         Returns
         -------
-        float64 [3]
+        float64 array [3]
             `ROUTER` in its order and units.
         """
         offered, dropped = self._offered.update(batch), self._dropped.update(batch)

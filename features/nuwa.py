@@ -44,7 +44,7 @@ class ReceiverObserver:
 
         Returns
         -------
-        float64 [4]
+        float64 array [4]
             `FEATURES` in their order and units.
         """
         return np.array([self._received.update(batch), *(x.update(batch) for x in self._last)])

@@ -65,14 +65,14 @@ def cell_means(series: Float, cells: int) -> Float:
 
     Parameters
     ----------
-    series : float64 [..., points]
+    series : float64 array [..., points]
         On an equidistant grid.
     cells : int
         How many.
 
     Returns
     -------
-    float64 [..., cells]
+    float64 array [..., cells]
     """
     points = series.shape[-1]
     total = np.concatenate([np.zeros((*series.shape[:-1], 1)), series.cumsum(axis=-1)], axis=-1)
@@ -83,7 +83,7 @@ def cell_means(series: Float, cells: int) -> Float:
 
 
 def long_rtt(window: Window) -> Float:
-    """RTTs of this window and those before it, float64 [2, LONG_CELLS] in us; 0 if not known.
+    """RTTs of this window and those before it, float64 array [2, LONG_CELLS] in us; 0 if not known.
 
     The last ``LONG_CELLS / LONG_WINDOWS`` cells are the window itself.
     """
@@ -105,7 +105,7 @@ def compute(windows: Sequence[Window]) -> Float:
 
     Returns
     -------
-    float64 [len(windows), len(FEATURES)]
+    float64 array [len(windows), len(FEATURES)]
         Columns as :data:`FEATURES`, clipped to their ranges and rounded to ``1 / scale``.
     """
     rows = np.array([_row(window) for window in windows]).reshape(-1, len(FEATURES))

@@ -90,7 +90,7 @@ def compute(windows: Sequence[Window]) -> Float:
 
     Returns
     -------
-    float64 [len(windows), 18]
+    float64 array [len(windows), 18]
         Columns as :data:`FEATURES`, clipped to their ranges.
     """
     columns: dict[str, Float] = {feature.name: np.empty(len(windows)) for feature in FEATURES}

@@ -83,7 +83,7 @@ def compute(windows: Sequence[Window]) -> Float:
 
     Returns
     -------
-    float64 [len(windows), len(FEATURES)]
+    float64 array [len(windows), len(FEATURES)]
         Columns as :data:`FEATURES`, finite, clipped to their ranges.
     """
     # Code that only asks what the features are doesn't wait for the compiler's library.

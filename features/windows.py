@@ -22,12 +22,12 @@ from features.arrays import Float, Int
 from features.params import SbdParams
 
 Events = Mapping[int, Mapping[str, tuple[Int, Int]]]
-"""subflow -> variable -> (time_us, value), times ascending."""
+"""subflow -> variable -> (time_us, value), both int64 array [n], times ascending."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Samples of one variable: ``time_us`` int64 [n] ascending, ``value`` float64 [n]."""
+    """Samples of a variable: ``time_us`` int64 array [n] ascending, ``value`` float64 array [n]."""
 
     time_us: Int
     value: Float
@@ -51,7 +51,7 @@ class Trace:
         EWMA of the achieved throughput in bit/s.
     congested : Series
         1 from the moment Recovery or Loss is entered, 0 from the moment it is left.
-    retransmit_us : int64 [k]
+    retransmit_us : int64 array [k]
         Times of retransmissions.
     rtt_kind : str
         ``raw`` or ``srtt``.
@@ -89,9 +89,9 @@ class Window:
         Grid interval: the smaller min RTT.
     min_rtt_us : (float, float)
         Smallest RTT of each subflow before the window.
-    rtt_us, congested, throughput_bps : float64 [2, points]
+    rtt_us, congested, throughput_bps : float64 array [2, points]
         Series on the grid.
-    history_rtt_us : float64 [2, more points]
+    history_rtt_us : float64 array [2, more points]
         RTT on the same grid, of this window and up to ``history_windows`` before it; the last
         points are ``rtt_us``.
     traces : (Trace, Trace)

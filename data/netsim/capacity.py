@@ -38,7 +38,7 @@ class Trace:
     Attributes
     ----------
     name, kind : str
-    time_s, mbps : float64 [n]
+    time_s, mbps : float64 array [n]
         From 0, ascending.
     length_s : float
         When it is over, and a repetition begins.

@@ -22,7 +22,7 @@ def streams(seed: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
     Returns
     -------
-    ndarray of int64, shape (count, 6)
+    int64 array [count, 6]
     """
     words = np.random.SeedSequence(seed).generate_state(count * 6, np.uint64).reshape(count, 6)
     state = np.empty((count, 6), np.int64)

@@ -68,7 +68,7 @@ def rates(kind: Kind, count: int, rng: np.random.Generator) -> np.ndarray[Any, A
 
     Returns
     -------
-    float64 [count]
+    float64 array [count]
         All above 0.
     """
     spread = kind.spread * np.exp(rng.normal(0.0, kind.spread_log_sd))

@@ -67,7 +67,7 @@ class TccoReward(Strict):
 
         Parameters
         ----------
-        history : float64 [history, 6]
+        history : float64 array [history, 6]
             `features.tcco.FEATURES` after the step, in their units, oldest first.
         delta : int
             The action's delta of this subflow.

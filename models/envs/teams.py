@@ -44,7 +44,7 @@ class Teams:
         Returns
         -------
         observations : dict
-            Agent -> float32 [num_envs, features].
+            Agent -> float32 array [num_envs, features].
         infos : list of dict
             One per environment, by agent.
         """
@@ -61,15 +61,15 @@ class Teams:
         Parameters
         ----------
         actions : mapping
-            Agent -> its action in each environment, int [num_envs].
+            Agent -> its action in each environment, int array [num_envs].
 
         Returns
         -------
         observations : dict
-            Agent -> float32 [num_envs, features].
+            Agent -> float32 array [num_envs, features].
         rewards : dict
-            Agent -> float64 [num_envs], 0 if the step was a reset.
-        over : bool [num_envs]
+            Agent -> float64 array [num_envs], 0 if the step was a reset.
+        over : bool array [num_envs]
             Whose episode this step ended: all agents' at once, by truncation.
         infos : list of dict
         """

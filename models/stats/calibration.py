@@ -30,9 +30,9 @@ def platt(score: ArrayLike, y: NDArray[np.int64]) -> tuple[float, float]:
 
     Parameters
     ----------
-    score : array_like, shape (N,)
+    score : float array [N]
         Log-odds or decision values from models that haven't seen these rows.
-    y : ndarray of int, shape (N,)
+    y : int array [N]
         1 for SB, 0 for NSB.
 
     Returns

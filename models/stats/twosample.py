@@ -25,11 +25,11 @@ def kolmogorov_smirnov(
 
     Parameters
     ----------
-    values : float64 [N, d]
+    values : float64 array [N, d]
         Windows of both samples.
-    group : int64 [N]
+    group : int64 array [N]
         Connection of each, 0 ... C - 1.
-    new : bool [C]
+    new : bool array [C]
         Which connections are of the second sample; both have some.
     permutations : int
         How often connections are exchanged between the samples.
@@ -37,9 +37,9 @@ def kolmogorov_smirnov(
 
     Returns
     -------
-    distance : float64 [d]
+    distance : float64 array [d]
         Largest difference of the two distribution functions.
-    p : float64 [d]
+    p : float64 array [d]
         ``(1 + permutations at least as far apart) / (1 + permutations)``.
     """
     weight = 1.0 / np.bincount(group)[group]

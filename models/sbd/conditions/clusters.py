@@ -47,7 +47,7 @@ class Clusters(Strict):
     seed : int
         Seed of the fit.
     centres : tuple
-        float [k, points, 2]: log2 of RTTs in us, WiFi first.
+        Floats nested as [k, points, 2]: log2 of RTTs in us, WiFi first.
     radius : tuple of float
         Largest distance of a member, per cluster: the quantile ``settings.radius``.
     sizes : tuple of int
@@ -80,11 +80,11 @@ class Assigned:
 
     Attributes
     ----------
-    nearest : int64 [N]
+    nearest : int64 array [N]
         Index of the nearest centre.
-    distance : float64 [N]
+    distance : float64 array [N]
         From it.
-    inside : bool [N]
+    inside : bool array [N]
         Whether that is within the cluster's radius.
     """
 
@@ -117,7 +117,7 @@ def series(
 
     Returns
     -------
-    float64 [points, 2] or None
+    float64 array [points, 2] or None
         log2 of RTTs in us, WiFi first (the subflow of smaller RTT if it isn't known).
     str
         Why there is none.
@@ -146,12 +146,12 @@ def distances(rows: Floats, centres: Floats) -> Floats:
 
     Parameters
     ----------
-    rows : float64 [N, points, 2]
-    centres : float64 [k, points, 2]
+    rows : float64 array [N, points, 2]
+    centres : float64 array [k, points, 2]
 
     Returns
     -------
-    float64 [N, k]
+    float64 array [N, k]
         DTW distance over the square root of ``points``: about the root mean square difference
         of the aligned RTTs, in octaves.
     """
@@ -172,7 +172,7 @@ def fit(rows: Floats, settings: Conditions, seed: int) -> Clusters:
 
     Parameters
     ----------
-    rows : float64 [N, points, 2]
+    rows : float64 array [N, points, 2]
         As :func:`series` gives them.
     settings : Conditions
         See there.
@@ -229,7 +229,7 @@ def assign(clusters: Clusters, rows: Floats) -> Assigned:
     ----------
     clusters : Clusters
         As :func:`fit` made them.
-    rows : float64 [N, points, 2]
+    rows : float64 array [N, points, 2]
         Made by :func:`series` with ``clusters.settings``.
     """
     apart = distances(rows, np.array(clusters.centres))
@@ -267,7 +267,7 @@ def loads(text: str, where: str) -> Clusters:
 
 
 def stacked(rows: Iterable[Floats], points: int) -> Floats:
-    """Series side by side, float64 [N, points, 2]."""
+    """Series side by side, float64 array [N, points, 2]."""
     found: Sequence[Floats] = list(rows)
     return np.stack(found) if found else np.empty((0, points, 2))
 

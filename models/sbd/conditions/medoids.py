@@ -20,7 +20,7 @@ _ROUNDS = 50
 
 @dataclass(frozen=True)
 class Partition:
-    """``medoid`` int64 [k] are rows of the matrix, ``label`` int64 [n] index into them."""
+    """Clusters: rows ``medoid`` int64 array [k], and ``label`` int64 array [n] index into them."""
 
     medoid: Ints
     label: Ints
@@ -32,7 +32,7 @@ def fit(matrix: Floats, k: int, rng: np.random.Generator, starts: int) -> Partit
 
     Parameters
     ----------
-    matrix : float64 [n, n]
+    matrix : float64 array [n, n]
         Distances, at least ``k`` of the points apart from each other.
     k, starts : int
         Clusters, and k-means++ starts (Arthur and Vassilvitskii 2007).
@@ -51,7 +51,7 @@ def choices(
 
     Parameters
     ----------
-    matrix : float64 [n, n]
+    matrix : float64 array [n, n]
         Distances of the sample.
     settings : Conditions
         ``clusters`` (range of k), ``halves`` (random splits into two), ``least``.

@@ -57,7 +57,7 @@ def compare(
         The training set.
     new : Windows
         N rows, finite in ``names``, labelled or not.
-    probability : float64 [N]
+    probability : float64 array [N]
         The model's P(SB) of each.
     names : sequence of str
         The model's features.

@@ -82,7 +82,7 @@ def answers(
     ----------
     table : Windows
         N rows, labelled or not.
-    probability : float64 [N]
+    probability : float64 array [N]
         P(SB) of each.
     names : sequence of str
         Feature columns, which aren't attributes.

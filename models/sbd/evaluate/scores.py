@@ -40,7 +40,7 @@ def share(hits: NDArray[np.bool_] | Floats) -> float | None:
 
 
 def connection_state(probability: Floats, group: Ints, verdicts: Verdicts) -> Floats:
-    """Accumulated log-odds after each window, shape (N,)."""
+    """Accumulated log-odds after each window, float64 array [N]."""
     return accumulate(evidence(probability, verdicts), group, verdicts.forget, verdicts.temper)
 
 
@@ -63,7 +63,7 @@ def score(
     ----------
     table : Windows
         N labelled rows, connections side by side.
-    probability : ndarray, shape (N,)
+    probability : float64 array [N]
         P(SB) of each window.
     verdicts : Verdicts
         The model's calibration and accumulation.
@@ -143,9 +143,9 @@ def coverage(
 
     Parameters
     ----------
-    state : ndarray, shape (N,)
+    state : float64 array [N]
         Accumulated log-odds.
-    y, group : ndarray, shape (N,)
+    y, group : int64 array [N]
         Labels and connections.
     levels : sequence of float
         Confidences asked for.

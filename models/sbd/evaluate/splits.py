@@ -66,9 +66,9 @@ def shuffle_splits(
     ----------
     table : Windows
         All rows.
-    rows : ndarray of bool, shape (N,)
+    rows : bool array [N]
         The rows to be split 90/10, stratified by data set and label.
-    always : ndarray of bool, shape (N,)
+    always : bool array [N]
         Rows that are in every training set (disjoint from ``rows``).
     params : Protocol
         Number of splits, share of test connections.
@@ -115,7 +115,7 @@ def site_rows(table: Windows, params: Protocol) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (N,)
+    bool array [N]
     """
     varied = table.column("dataset") == params.varied
     return np.asarray(~varied & ~unseen_rows(table, params), dtype=np.bool_)

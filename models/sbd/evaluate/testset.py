@@ -78,7 +78,7 @@ def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.
     names : sequence of str
         The model's features.
     answers : mapping
-        File of the entry -> its classes (N,), 1 for SB.
+        File of the entry -> its classes, int array [N], 1 for SB.
     """
     columns = ["connection", "window", "label"]
     columns += [n for n in attributes(table.frame, names) if table.frame[n].n_unique() > 1]

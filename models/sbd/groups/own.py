@@ -81,14 +81,14 @@ def grid(classifier: str, params: Params) -> tuple[dict[str, Any], ...]:
 
 
 def places(names: Sequence[str] | NDArray[np.str_], salt: str) -> Floats:
-    """A number in [0, 1) per name (N,), from the SHA-256 of salt and name."""
+    """A number in [0, 1) per name, float64 array [N], from the SHA-256 of salt and name."""
     distinct, at = np.unique(np.asarray(names, dtype=np.str_), return_inverse=True)
     digests = (hashlib.sha256(f"{salt}/{name}".encode()).digest() for name in distinct)
     return np.array([int.from_bytes(d[:6], "big") / 2.0**48 for d in digests])[at]
 
 
 def fold_of(table: Windows, plan: Plan, repeat: int) -> Ints:
-    """Fold (N,) in which a row's connection is left out."""
+    """Fold in which a row's connection is left out, int64 array [N]."""
     place = places(table.column("connection"), f"fold-{repeat}")
     return (place * plan.groups.folds).astype(np.int64)
 
@@ -163,7 +163,7 @@ def cross_fit(
 
     Returns
     -------
-    (ndarray, ndarray), each of shape (repeats, N)
+    (float64 array [repeats, N], float64 array [repeats, N])
         P(SB) by the group's own models, and by the pooled ones; NaN if no own model could be made.
     """
     x = table.matrix(plan.features)
@@ -181,7 +181,7 @@ def cross_fit(
 
 
 def hits(p: Floats, y: Ints) -> Floats:
-    """Share of repeats in which a row (N,) is answered rightly, from p of shape (repeats, N)."""
+    """Share of repeats in which a row [N] is answered rightly, from probabilities [repeats, N]."""
     return np.asarray(((p > THRESHOLD) == (y == 1)).mean(axis=0), dtype=np.float64)
 
 
@@ -190,9 +190,9 @@ def paired(own: Floats, pooled: Floats, group: Ints, plan: Plan) -> dict[str, In
 
     Parameters
     ----------
-    own, pooled : ndarray, shape (N,)
+    own, pooled : float64 array [N]
         Right answers, 0 to 1, per window.
-    group : ndarray of int, shape (N,)
+    group : int array [N]
         Connection of each window.
     plan : Plan
 
@@ -219,7 +219,7 @@ def paired(own: Floats, pooled: Floats, group: Ints, plan: Plan) -> dict[str, In
 
 
 def _deal(y: Ints, group: Ints, folds: int, seed: int) -> Ints:
-    """Fold (N,) per row: connections of each class dealt out evenly, in an order drawn."""
+    """Fold per row, int64 array [N]: connections of each class dealt out evenly, at random."""
     rng = np.random.default_rng(seed)
     last = last_of_each(group)
     number = np.empty(int(group.max()) + 1, dtype=np.int64)

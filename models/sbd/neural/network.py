@@ -43,12 +43,12 @@ class Channels(nn.Module):
 
         Parameters
         ----------
-        rows : float32 [N, 2 * SIDE]
+        rows : float32 array [N, 2 * SIDE]
 
         Returns
         -------
-        window : float32 [N, 2, WINDOW, CELLS]
-        long : float32 [N, 2, LONG, LONG_CELLS]
+        window : float32 array [N, 2, WINDOW, CELLS]
+        long : float32 array [N, 2, LONG, LONG_CELLS]
         """
         pair = rows.reshape(-1, 2, SIDE)
         rtt = pair[:, :, :CELLS]
@@ -186,7 +186,7 @@ class PairNetwork(nn.Module):
         )
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Log-odds of SB, float32 [N], of rows float32 [N, 2 * SIDE]."""
+        """Log-odds of SB, float32 array [N], of rows float32 array [N, 2 * SIDE]."""
         window, long = self.channels(rows)
         parts = [self._compared(self.window, window)]
         if self.long is not None:

@@ -46,7 +46,7 @@ class Task:
 
 
 def validation_rows(group: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
-    """Rows of a random share of the connections, bool [N], never all and never none."""
+    """Rows of a random share of the connections, bool array [N], never all and never none."""
     connections = np.unique(group)
     count = min(max(1, round(share * connections.size)), connections.size - 1)
     chosen = np.random.default_rng(seed).permutation(connections)[:count]
@@ -136,7 +136,7 @@ def run(
     ----------
     table : Windows
         N rows, as the splits number them.
-    rows : float32 [N, d]
+    rows : float32 array [N, d]
         Their series.
     tasks : sequence of Task
     parts : Path

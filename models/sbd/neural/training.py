@@ -187,11 +187,11 @@ def fit(
 
     Parameters
     ----------
-    rows : float32 [N, d]
+    rows : float32 array [N, d]
         As ``features.series_pair`` makes them.
-    labels : int64 [N]
+    labels : int64 array [N]
         1 for SB.
-    validation : bool [N]
+    validation : bool array [N]
         Rows for early stopping; the others are learned from. No connection should be in both.
     params : Neural
     seed : int
@@ -247,7 +247,7 @@ def fit(
 
 
 def probability(network: PairNetwork, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """P(SB) of rows float32 [N, d], float64 [N]."""
+    """P(SB) of rows float32 array [N, d], float64 array [N]."""
     data = torch.from_numpy(rows)
     with torch.inference_mode():
         parts = [torch.sigmoid(network(data[block])) for block in _blocks(len(data))]

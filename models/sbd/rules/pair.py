@@ -26,13 +26,13 @@ class Subflow:
 
     Attributes
     ----------
-    time_us, rtt_us : ndarray of int64, shape (n,)
+    time_us, rtt_us : int64 array [n]
         RTT samples in order of time.
-    srtt_us : ndarray of float64, shape (n,)
+    srtt_us : float64 array [n]
         Smoothed RTT at each sample.
-    loss_us : ndarray of int64, shape (m,)
+    loss_us : int64 array [m]
         Times at which the sender entered Recovery or Loss.
-    retransmit_us : ndarray of int64, shape (r,)
+    retransmit_us : int64 array [r]
         Times of retransmissions.
     """
 
@@ -109,16 +109,16 @@ def time_shares(change_us: Ints, state: Ints, windows: Ints, values: tuple[int, 
 
     Parameters
     ----------
-    change_us, state : ndarray of int64, shape (m,)
+    change_us, state : int64 array [m]
         Times of change in order, and the state from then on; before the first it is 0.
-    windows : ndarray of int64, shape (n, 2)
+    windows : int64 array [n, 2]
         Start and end (us).
     values : tuple of int
         States asked for.
 
     Returns
     -------
-    ndarray, shape (n, len(values))
+    float64 array [n, len(values)]
     """
     out = np.zeros((len(windows), len(values)))
     for i, (start, end) in enumerate(windows):

@@ -37,7 +37,7 @@ def inner(
     Returns
     -------
     (rows, probability)
-        In the table's order, shapes (M,).
+        int64 array [M] and float64 array [M], in the table's order.
     """
     pairs = predictions.filter(
         (pl.col("protocol") == "families")
