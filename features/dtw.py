@@ -80,9 +80,9 @@ def dtw_many(pairs: Sequence[tuple[Float, Float]]) -> Float:
         if dims > SIMD_DIMS:
             out[indices] = [dtw(*points[i]) for i in indices]
             continue
-        sides = [[points[i][side] for i in indices] for side in (0, 1)]
-        lengths = [np.array([len(x) for x in side], np.int64) for side in sides]
-        flat = [np.concatenate(side) for side in sides]
+        series = [[points[i][place] for i in indices] for place in (0, 1)]
+        lengths = [np.array([len(x) for x in each], np.int64) for each in series]
+        flat = [np.concatenate(each) for each in series]
         out[indices] = _run(flat[0], lengths[0], flat[1], lengths[1])
     return out
 

@@ -115,11 +115,11 @@ def split(found: Iterable[Trace], test_share: float = 0.2) -> tuple[list[Trace],
         The traces to train on, and those of the held-out split.
     """
     train: list[Trace] = []
-    test: list[Trace] = []
+    held_out: list[Trace] = []
     for trace in found:
         draw = zlib.crc32(trace.name.partition("[")[0].encode()) / 2**32
-        (test if draw < test_share else train).append(trace)
-    return train, test
+        (held_out if draw < test_share else train).append(trace)
+    return train, held_out
 
 
 def seconds(trace: Trace) -> Float:
@@ -189,8 +189,8 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
         made = [generated(f"{kind}-varied", rate, seed, lengths[seed % len(lengths)])
                 for seed in range(seeds)]  # fmt: skip
         result[kind] = {
-            side: _percentiles(group)
-            for side, group in (("measured", mine), ("generated", made))
+            source: _percentiles(group)
+            for source, group in (("measured", mine), ("generated", made))
             if group
         }
     return result
@@ -218,9 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.json:
         print(json.dumps(table, indent=1))
         return 0
-    for kind, sides in table.items():
-        for side, row in sides.items():
-            print(f"\n{kind}, {side}: {row['traces']} traces; percentiles {_LEVELS}")
+    for kind, sources in table.items():
+        for source, row in sources.items():
+            print(f"\n{kind}, {source}: {row['traces']} traces; percentiles {_LEVELS}")
             for name, values in row.items():
                 if name != "traces":
                     print(f"  {name:<18}" + "".join(f"{v:10.2f}" for v in values))
