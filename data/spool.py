@@ -67,7 +67,7 @@ class Spool:
             with tempfile.NamedTemporaryFile(
                 dir=self._directory, prefix="run-", delete=False
             ) as file:
-                # numpy's own writing forgets why the system refuses.
+                # numpy's own writing loses the system's reason for a refusal.
                 file.write(time_sorted.data)
                 file.write(value_sorted.data)
             self._runs.append(_Run(bounds, None, None, Path(file.name)))

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from data import yaml_text
 from data.errors import UserError
 
-# At its first model pydantic looks for plugins in every installed package; cczoo has none.
+# With its first model pydantic looks for plugins in every installed package; cczoo has none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 LONGEST = 60

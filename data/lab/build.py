@@ -103,7 +103,7 @@ def build(targets: Iterable[str] = tuple(TARGETS), force: bool = False) -> dict[
     Raises
     ------
     UserError
-        If a compiler or header is missing (with the apt line that mends it), the kernel has no
+        If a compiler or header is missing (with the command that installs it), the kernel has no
         BTF, or a source doesn't compile.
     """
     targets = tuple(targets)

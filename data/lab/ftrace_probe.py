@@ -30,7 +30,7 @@ def root() -> Path | None:
 
 
 def why_not() -> str | None:
-    """Why this probe can't work here, with the line that mends it; None if it can."""
+    """Why this probe can't work here, with what to do about it; None if it can."""
     place = root()
     if place is None and os.geteuid():
         return "only root may look into tracefs; run it with sudo"

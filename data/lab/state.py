@@ -172,7 +172,7 @@ class Collection:
             )
 
     def _drop_slow(self, group: _Group) -> None:
-        # Whoever falls below alpha times the best stays below: the best only grows.
+        # A run that falls below alpha times the best stays below: the best only grows.
         records = [r for r in self.mine() if r["id"] in group.valid and r["valid"]]
         for name in validate.alpha_failures(records):
             group.valid.discard(name)

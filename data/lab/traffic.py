@@ -29,8 +29,8 @@ CLONE_NEWNET = 0x40000000
 CHUNK = b"\0" * 65536
 BG_PORT = 5201
 JOIN_TIMEOUT_S = 10.0
-# Between looks at the sockets: what their buffers hold bridges it, and a look at every packet
-# would cost a dozen labs more than all else.
+# Time between looks at the sockets. Their buffers bridge it, and a look at every packet would cost
+# a dozen labs more than all else.
 NAP_S = 0.005
 KERNEL_NAME = {"lia": "bpf_lia"}
 
@@ -98,7 +98,7 @@ class Flow:
             self.switch_at = now + self.random.expovariate(1 / self.on_s)
 
     def due(self, now: float) -> float | None:
-        """Time before which the application writes nothing; None when it may write now."""
+        """Time until which the application writes nothing; None when it may write now."""
         if self.switch_at is not None and now >= self.switch_at:
             self.active = not self.active
             mean_s = float((self.on_s if self.active else self.off_s) or self.on_s or 1.0)

@@ -64,7 +64,7 @@ def red(rng: Any, L: Any, li: int, now: int) -> int:
 
 @compiled
 def pie(rng: Any, L: Any, li: int, size: int, now: int) -> int:
-    """PIE; the delay is that of the work in the queue, updates due since then are made up."""
+    """PIE; the delay is that of the work in the queue; updates that are due are done first."""
     while L.next_update <= now:
         _pie_update(L, max(0, L.free_at - L.next_update))
         L.next_update += _PIE_UPDATE
@@ -105,7 +105,7 @@ def _pie_update(L: Any, delay: int) -> None:
 
 @compiled
 def codel_drops(L: Any, wait: int, now: int) -> bool:
-    """Whether CoDel drops (or marks) the packet now at the head, which waited ``wait`` ns.
+    """Whether CoDel drops (or marks) the packet at the head, which has waited ``wait`` ns.
 
     Called once per packet taken from the queue; ``L.q_bytes`` no longer counts it.
     """

@@ -110,7 +110,7 @@ def advance(arrays: Any, until: int) -> int:
             S.conn[i].data_end = min(S.conn[i].data_end, S.conn[i].data_nxt)
             S.conn[i].app_interval = 0
     g.now = until
-    # Queues are brought up to date when packets arrive, and here for who looks at them.
+    # Queues are brought up to date when packets arrive, and here for the caller to read.
     for li in range(len(S.link)):
         settle(S, S.link[li], until)
     return DONE
@@ -118,7 +118,7 @@ def advance(arrays: Any, until: int) -> int:
 
 @compiled
 def _forward(S: Any, p: int) -> None:
-    """A packet has come through a link: on to the next one, or to its end point."""
+    """Pass a packet that has come through a link on to the next one, or to its end point."""
     S.g.packet_events += 1
     P = S.pkt[p]
     P.route += 1
@@ -148,7 +148,7 @@ def _forward(S: Any, p: int) -> None:
 
 @compiled
 def _application(S: Any, ci: int) -> None:
-    """An application that writes at a rate has its next piece of data."""
+    """Give an application that writes at a rate its next piece of data."""
     c = S.conn[ci]
     if c.app_interval == 0:
         return

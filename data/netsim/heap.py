@@ -9,9 +9,9 @@ from data.netsim.jit import compiled, inlined
 
 @inlined
 def _later(a: Any, b: Any) -> int:
-    """1 if ``a`` comes after ``b``, else 0; of equal times, which are rare, by sequence.
+    """1 if ``a`` comes after ``b``, else 0; if times are equal, which is rare, by sequence.
 
-    The sign of a difference, for the order of two events is nothing a branch can foresee.
+    It is the sign of a difference: a branch on the order of two events would often be mispredicted.
     """
     if a.t == b.t:
         return int(a.seq > b.seq)

@@ -43,5 +43,5 @@ def spend_pace(S: Any, s: Any, segments: int) -> None:
         return
     now = S.g.now
     span = int(segments * s.wire * 1e9 / s.pacing_rate)
-    # What is sent late makes the next gap shorter, down to half (tcp_update_skb_after_send).
+    # A segment sent late makes the next gap shorter, down to half (tcp_update_skb_after_send).
     s.pace_next = max(s.pace_next, now) + span - min(span // 2, max(0, now - s.pace_next))

@@ -24,7 +24,7 @@ def number(s: Any, i: int) -> int:
 
 @compiled
 def longer_ring(S: Any, s: Any) -> None:
-    """Double a ring, in its place or at the end of all, if the event loop has seen to room."""
+    """Double a ring, in its place or at the end of all; the event loop has made room before."""
     mask = 2 * s.mask + 1
     if mask <= s.room:
         _move(S, s, s.ring, mask)
@@ -41,7 +41,7 @@ def longer_ring(S: Any, s: Any) -> None:
 
 @compiled
 def shorter_ring(S: Any, s: Any) -> None:
-    """Give a ring the length its window needs; what it had stays its own.
+    """Give a ring the length its window needs; the rest of its room stays reserved for it.
 
     Called before a segment of a number that ``FIRST_RING`` divides is sent.
     """
@@ -59,7 +59,7 @@ def shorter_ring(S: Any, s: Any) -> None:
 
 @compiled
 def _move(S: Any, s: Any, ring: int, mask: int) -> None:
-    """Move the segments under way; no new place may be the old one of another segment."""
+    """Move the segments under way; none goes to the old place of one that has yet to move."""
     for n in range(s.snd_una, s.snd_nxt):
         i = s.ring + (n & s.mask)
         j = ring + (n & mask)

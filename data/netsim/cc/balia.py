@@ -40,7 +40,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by half the window times min(a, 1.5)."""
+    """The window less half of it times min(a, 1.5)."""
     if c.sub_n == 1 or s.srtt == 0:
         return int(max(2, s.cwnd >> 1))
     return int(max(2, int(s.cwnd * (1.0 - min(_ratio(subs, c, s), 1.5) / 2.0))))

@@ -46,7 +46,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
 
 @compiled
 def restart(s: Any, now: int) -> None:
-    """Time without anything to send doesn't count in the curve."""
+    """Leave time without anything to send out of the curve."""
     if s.cu_epoch >= 0 and s.last_sent >= 0:
         s.cu_epoch = min(now, s.cu_epoch + now - s.last_sent)
 

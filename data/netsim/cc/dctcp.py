@@ -34,7 +34,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by half of alpha."""
+    """The window less half its share alpha."""
     return int(max(2, int(s.cwnd - s.cwnd * s.dc_alpha / 2.0)))
 
 

@@ -40,5 +40,5 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by b(w)."""
+    """The window less its share b(w)."""
     return int(max(2, int(s.cwnd * (1.0 - _decrease(float(s.cwnd))))))

@@ -73,7 +73,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by the share of the RTT that is queueing, unless the rate has changed much."""
+    """The window less the share of the RTT that is queueing, unless the rate has changed much."""
     bw = s.ht_bw
     old = s.ht_old_bw
     s.ht_old_bw = bw

@@ -103,7 +103,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by beta."""
+    """The window less its share beta."""
     return int(max(2, int(s.cwnd - s.il_beta * s.cwnd)))
 
 

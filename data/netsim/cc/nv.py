@@ -86,5 +86,5 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Four fifths."""
+    """Four fifths of the window."""
     return int(max(2, int(s.cwnd * 0.8)))

@@ -11,12 +11,12 @@ SUMMARY = "Reno/NewReno with SACK: one segment per RTT, half on loss (RFC 5681, 
 
 @compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
-    """Nothing to prepare."""
+    """Do nothing: there is nothing to prepare."""
 
 
 @compiled
 def restart(s: Any, now: int) -> None:
-    """No use for pauses."""
+    """Do nothing: pauses make no difference."""
 
 
 @compiled
@@ -85,12 +85,12 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
-    """No use for RTT samples."""
+    """Do nothing: RTT samples aren't needed."""
 
 
 @compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
-    """No use for states."""
+    """Do nothing: states make no difference."""
 
 
 @compiled
@@ -101,4 +101,4 @@ def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> boo
 
 @compiled
 def receive(s: Any, sent: int, now: int) -> None:
-    """Nothing at the receiver."""
+    """Do nothing at the receiver."""

@@ -24,5 +24,5 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Seven eighths."""
+    """Seven eighths of the window."""
     return int(max(2, s.cwnd - (s.cwnd >> 3)))

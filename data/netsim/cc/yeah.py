@@ -70,7 +70,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
 
 @compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by the queue that was there, or half after long competition."""
+    """The window less the queue that was there, or half of it after long competition."""
     half = max(s.cwnd >> 1, 2)
     if s.ye_reno < _RHO:
         cut = max(min(s.ye_queue, half), s.cwnd >> 3)
