@@ -1,4 +1,4 @@
-"""How many labs may run at once depends on the CPU time that the hypervisor takes away."""
+"""The CPU time that the hypervisor takes away decides how many labs may run at once."""
 
 from __future__ import annotations
 

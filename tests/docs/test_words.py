@@ -17,6 +17,7 @@ OTHER_SHAPES = re.compile(
     r"\bshape \(|\bndarray\b|\barray_like\b|\b(?:bool|int\d*|uint\d+|float\d*) \[(?=[\w(.])"
 )
 FRAGMENTS = re.compile(r"(?m)^\s*Of (?!three and more)|manieth|\btold by\b|\bhangs? on\b")
+FRAGMENT_START = re.compile(r"(?:What|Which|Whether|How|Who|When|Where|Why|From|Of)\b")
 NAMES = re.compile(r"(?:^|_)(?:told|said|say|tell|lo|hi)$")
 
 
@@ -62,6 +63,15 @@ def test_docstrings_are_no_fragments() -> None:
         for file, tree in modules(DESCRIBED)
         for text in texts(tree)
         if (match := FRAGMENTS.search(text))
+    ]
+    assert not found
+
+
+def test_modules_begin_with_what_they_are_or_do() -> None:
+    found = [
+        (file, text)
+        for file, tree in modules(DESCRIBED)
+        if FRAGMENT_START.match(text := ast.get_docstring(tree) or "")
     ]
     assert not found
 

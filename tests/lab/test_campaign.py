@@ -87,6 +87,14 @@ def test_a_collection_cut_short_is_balanced_and_resumes(collect):
     assert len(done) == len(set(done)) == 5
 
 
+def test_no_run_is_begun_that_would_end_after_the_time_budget(collect):
+    lab = FakeLab()
+    assert collect(lab, time_budget_s=5.0)["runs"] == 0
+    assert lab.calls == []
+    assert collect(lab, limit=1, time_budget_s=3600.0)["runs"] == 1
+    assert [name for name, _, _ in lab.calls] == ["a-0000"]
+
+
 def test_a_host_fault_repeats_the_same_draw_and_a_wrong_bottleneck_another(collect):
     lab = FakeLab({"a-0000": [["lateness"]], "b-0000": [["idle:wifi"]]})
     result = collect(lab)
