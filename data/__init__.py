@@ -1,1 +1,1 @@
-"""Events: where they come from, how they are read and what they mean."""
+"""Events are made here: where they come from, how they are read and what they mean."""

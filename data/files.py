@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and what they are compared by."""
+"""Write files whole or not at all, and hash them for comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     Raises
     ------
     UserError
-        Where nothing can be written.
+        If nothing can be written.
     """
     with part_of(path) as part:
         try:
@@ -31,7 +31,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _refusal(error: Exception, folder: Path) -> int | None:
-    """The system's number of what hindered polars, which tells it in its text or not at all."""
+    """The system's error number behind an error of polars, which names it in its text if at all."""
     if found := re.search(r"\(os error (\d+)\)", str(error)):
         return int(found[1])
     if type(error).__name__ != "ComputeError":  # by its name: polars is slow to import

@@ -1,4 +1,4 @@
-"""Small text files that a user names: read whole, bounded, and never waited for without an end."""
+"""Small text files that a user names are read here: whole, bounded, without endless waiting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from data.errors import UserError
 from data.place import reason
 
 WRITER_PATIENCE_S = 5.0
-"""So long a pipe is given for somebody to open it for writing."""
+"""How long to wait for somebody to open a pipe for writing."""
 PIPE_BYTES = 1 << 20
 MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -28,7 +28,7 @@ MARKS = {
 def open_pipe(path: Path) -> tuple[int, bytes]:
     """Open a pipe and read its beginning; never wait for ever for somebody to open it.
 
-    A pipe that nobody has opened for writing reads as ended, but no hang-up is told of it; one
+    A pipe that nobody has opened for writing reads as ended, though no hang-up is reported; one
     that is open and empty refuses to be read now.
 
     Returns

@@ -1,4 +1,4 @@
-"""From log files to an ingested directory (``data.schema``): streaming, in parallel, atomic."""
+"""Log files become an ingested directory (``data.schema``): streamed, in parallel, atomically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARD_BYTES = 64 << 20
 COMPRESSION_GUESS = 8
 """Text per compressed byte, to size the shards alike."""
 Progress = Callable[[str, int], AbstractContextManager[Show]]
-"""(label, total bytes) -> what is told the bytes that have been read."""
+"""(label, total bytes) -> context that gives the function to call with the bytes read so far."""
 
 
 STREAMS = "streams"
@@ -39,7 +39,7 @@ STREAMS = "streams"
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``ingest`` is told besides the files.
+    """Settings of ``ingest``, which gets the files besides.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def ingest(
     settings : Settings, optional
         Format, processes and the like.
     progress : callable, optional
-        Shows the bytes read: (label, total) -> context that gives what is told of them.
+        Shows the bytes read; see `Progress`.
 
     Returns
     -------

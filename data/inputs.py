@@ -1,4 +1,4 @@
-"""Which logs an ingestion reads: files, directories of any depth, pipes, standard input."""
+"""An ingestion finds its logs here: files, directories of any depth, pipes, standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels file: what the user knows about each log, matched to files by name."""
+"""A labels file holds what the user knows about each log; its rows are matched to files by name."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def pair_label(row: Mapping[str, Any], pair: tuple[int, int]) -> str | None:
     Parameters
     ----------
     row : mapping
-        The connection's row: ``bottlenecks``, where it has any, names the bottleneck of each of
+        The connection's row: ``bottlenecks``, if it has any, names the bottleneck of each of
         ``subflows`` in the order of their numbers; otherwise ``label`` holds for all pairs.
     pair : (int, int)
         Numbers of two subflows.
@@ -279,7 +279,7 @@ def pair_label(row: Mapping[str, Any], pair: tuple[int, int]) -> str | None:
     Returns
     -------
     str or None
-        SB, NSB, or None where nothing is known.
+        SB, NSB, or None if nothing is known.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Names of files as they stand in tables: text, whatever bytes they are made of."""
+"""File names are written to tables as text, whatever bytes they are made of."""
 
 from __future__ import annotations
 

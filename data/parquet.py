@@ -1,4 +1,4 @@
-"""Tables written as Parquet, batch after batch: a file's size costs no memory."""
+"""Tables are written as Parquet batch after batch, so that a large file takes no more memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(
     path : Path
         File to make.
     schema : Schema
-        Of all batches.
+        The schema of all batches.
     batches : iterable of RecordBatch
         One after another in memory.
     group_rows : int, optional
@@ -153,7 +153,7 @@ class _File(io.FileIO):
         return len(data)
 
     def watch(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        """Keep what the batches raise, too: the library would tell of it by a text alone."""
+        """Keep what the batches raise, too: the library would pass on its text alone."""
         try:
             yield from batches
         except Exception as error:

@@ -1,10 +1,10 @@
-"""Directories that a command makes: filled beside their place, then put there whole.
+"""A directory that a command makes is filled beside its place, then put there whole.
 
-What a directory holds already is replaced only where the command's own record in it lists the file;
+What a directory holds already is replaced only if the command's own record in it lists the file;
 anything else is somebody's work and is refused by its name. The directory that is being filled is
 called ``.NAME.PID.XXXXXXXX.part`` and is locked by its process. The kernel gives the lock up with
-the process, whatever ended it, so that the next run can tell what a killed one has left. Folders to
-work in, among the system's temporary ones, are called and locked so too.
+the process, whatever ended it, so that the next run finds what a killed one has left. Temporary
+folders to work in are named and locked in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Own = Callable[[Path], Collection[str]]
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
 SHOWN = 3
-"""So many foreign names stand in a message."""
+"""How many foreign names a message lists."""
 
 
 def reason(error: OSError) -> str:
@@ -50,7 +50,7 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     UserError
-        Where the nearest folder that exists is none, or isn't writable.
+        If the nearest folder that exists is none, or isn't writable.
     """
     try:
         str(path.resolve()).encode()
@@ -80,7 +80,7 @@ def check_other(out: Path | None, option: str, given: Path, of: str) -> None:
     Raises
     ------
     UserError
-        Where both are one file.
+        If both are one file.
     """
     if out is None:
         return
@@ -122,7 +122,7 @@ def check_own(directory: Path, own: Own, maker: str) -> None:
 
 
 def everything(directory: Path) -> set[str]:
-    """Names of all that a directory holds: of a cache or a result that is made anew at will."""
+    """Names of all that a directory holds, for a cache or a result that can be made again."""
     return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
@@ -254,7 +254,7 @@ def sweep(target: Path) -> None:
 
 
 def _put(fresh: Path, target: Path) -> None:
-    """Let ``fresh`` take the place of ``target``, at once where the file system can exchange."""
+    """Let ``fresh`` take the place of ``target``, at once if the file system can exchange."""
     if not target.exists():
         fresh.rename(target)
     elif not _exchange(fresh, target):
@@ -268,7 +268,7 @@ def _put(fresh: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names; False where this kernel or file system cannot."""
+    """Swap two names; False if this kernel or file system cannot."""
     try:
         swap = ctypes.CDLL(None).renameat2
     except AttributeError:

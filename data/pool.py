@@ -1,4 +1,4 @@
-"""Shards read side by side in processes that tell how far they are and end with their parent."""
+"""Shards are read in processes side by side, which report progress and end with their parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from data.source import Shard, ShardResult, ingest_shard
 LOOK_S = 0.25
 """How often the processes' progress is looked at."""
 Show = Callable[[int], None]
-"""Is told how many bytes of the files on disk have been read in all."""
+"""Called with the number of bytes of the files on disk that have been read in all."""
 
 _read: Any = None
 """A process's view of the number of bytes that all have read."""
@@ -83,7 +83,7 @@ def _side_by_side(shards: list[Shard], jobs: int, show: Show) -> list[ShardResul
                 "a process that read logs was killed, for want of memory perhaps: try --jobs 1"
             ) from None
         except BaseException:
-            # Whoever still works has nobody to work for.
+            # Nobody is left who would read what a process still does.
             theirs.close()
             raise
         finally:

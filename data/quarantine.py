@@ -1,4 +1,4 @@
-"""Lines that could not be understood, written as they come: runs of equal ones are one row."""
+"""Lines that could not be understood are written as they come; a run of equal ones is one row."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class Quarantine:
         """
         bad = np.flatnonzero(status >= FIRST_REASON)
         code = status.astype(np.int64) - FIRST_REASON
-        told = list(REASONS)
+        reason_texts = list(REASONS)
         number: dict[str, int] = {}
         for i, text in reasons.items():
-            code[i] = number.setdefault(text, len(told))
-            if code[i] == len(told):
-                told.append(text)
+            code[i] = number.setdefault(text, len(reason_texts))
+            if code[i] == len(reason_texts):
+                reason_texts.append(text)
         starts = block.lines.starts[bad]
         sizes = np.minimum(block.lines.ends[bad] - starts, COMPARED_BYTES)
         code = code[bad]
@@ -102,7 +102,7 @@ class Quarantine:
         def run(i: int) -> _Run:
             text = block.lines.buffer[starts[i] : starts[i] + sizes[i]].tobytes()
             offset = block.offset + int(starts[i])
-            return _Run(source, int(line[i]), int(count[i]), offset, told[code[i]], text)
+            return _Run(source, int(line[i]), int(count[i]), offset, reason_texts[code[i]], text)
 
         # The first may go on from the block before, the last into the next.
         head, rest = run(0), slice(1, len(first) - 1)
@@ -116,7 +116,7 @@ class Quarantine:
             return
         self._close_run()
         texts = _texts(block.lines.buffer, starts[rest], sizes[rest])
-        reason = [told[number] for number in code[rest].tolist()]
+        reason = [reason_texts[number] for number in code[rest].tolist()]
         offset = block.offset + starts[rest]
         self._write([source] * len(texts), line[rest], count[rest], offset, reason, texts)
         self._last = run(len(first) - 1)
@@ -168,7 +168,7 @@ def _text(raw: bytes) -> str:
 
 
 def _texts(buffer: NDArray[np.uint8], starts: Ints, sizes: Ints) -> list[str]:
-    """The lines' beginnings as text; at once where they are plain ASCII."""
+    """The lines' beginnings as text; at once if they are plain ASCII."""
     short = np.minimum(sizes, TEXT_BYTES)
     ends = np.cumsum(short)
     where = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - short), short)

@@ -1,4 +1,4 @@
-"""Second reading of a log whose lines aren't in the order of time.
+"""A log whose lines aren't in the order of time is read a second time, in order.
 
 Readers that carry something from one line to the next (the shift of the RTT, the unwrapping of
 ACK numbers) need the order. Lines are put into files by time, each small enough to be sorted in

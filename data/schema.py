@@ -1,4 +1,4 @@
-"""What a parsed log is: events, connections, quarantine. Columns, types and units.
+"""A parsed log has events, connections and a quarantine, with these columns, types and units.
 
 An *ingested directory* holds::
 
@@ -82,7 +82,7 @@ CONNECTIONS = Schema(
         Field("subflows", SUBFLOWS),
     ]
 )
-"""Fixed columns (null where unknown); further columns of the labels file follow, as strings."""
+"""Fixed columns (null if unknown); further columns of the labels file follow, as strings."""
 
 QUARANTINE = Schema(
     [

@@ -1,4 +1,4 @@
-"""One shard of an ingestion: its files read one after another into parts and a quarantine."""
+"""A shard of an ingestion: its files are read one by one into parts and a quarantine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from data.stream import Block, DamagedStream, blocks, head
 UNKNOWN = "unrecognised"
 BAD_FIRST = range(FIRST_REASON, FIRST_REASON + len(REASONS))
 Count = Callable[[int], None]
-"""Is told how many more bytes of the files on disk have been read."""
+"""Called with how many more bytes of the files on disk have been read."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def _write_connection(
 
 
 def _ordered(spool: Spool, socket: int, variable: int) -> Any:
-    """Segments in the order of time; joined and sorted only where a log goes back."""
+    """Segments in the order of time; joined and sorted only if a log goes back."""
     last = None
     for time_us, _ in spool.segments(socket, variable):
         if (last is not None and time_us[0] < last) or bool((np.diff(time_us) < 0).any()):

@@ -1,4 +1,4 @@
-"""Events of one or few files on their way to a part: in memory, and on disk when they are many."""
+"""Events of a file wait here until they go to a part: in memory, and on disk if they are many."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Spool:
             with tempfile.NamedTemporaryFile(
                 dir=self._directory, prefix="run-", delete=False
             ) as file:
-                # numpy's own writing forgets why the system refuses.
+                # numpy's own writing loses the system's reason for a refusal.
                 file.write(time_sorted.data)
                 file.write(value_sorted.data)
             self._runs.append(_Run(bounds, None, None, Path(file.name)))
@@ -75,7 +75,7 @@ class Spool:
             self._runs.append(_Run(bounds, time_sorted, value_sorted, None))
 
     def seal(self) -> None:
-        """End of adding: call before reading."""
+        """Close the spool to further events; it has to be called before reading."""
         self._flush(to_disk=False)
 
     def count(self, socket: int) -> int:

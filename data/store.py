@@ -1,4 +1,4 @@
-"""Reading and writing an ingested directory (see ``data.schema``)."""
+"""Read and write ingested directories (see ``data.schema``)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Series = dict[int, dict[str, tuple[Ints, Ints]]]
-"""subflow -> variable -> (time_us, value), both int64, times ascending."""
+"""subflow -> variable -> (time_us, value), both int64 array [n], times ascending."""
 
 PART_ROWS = 1 << 20
-"""A part is written when so many events have come: one is in memory, here and when it is read."""
+"""Events that a part has: it is in memory as a whole when it is written and when it is read."""
 VARIABLE_NAMES = list(VARIABLES)
 RECORD = "ingest.json"
 EVENTS_FOLDER = "events/"
-"""Is there without any events too."""
+"""The folder of the parts; it is there even without any events."""
 _WRITTEN = re.compile(
     r"(ingest\.json|connections\.parquet|quarantine\.parquet|events/part-\d{5}(-\d{2,})?\.parquet)"
 )
@@ -111,8 +111,8 @@ def iter_connections(
     dict
         The connection's row of ``connections.parquet``.
     dict
-        subflow -> variable -> (time_us int64 [n], value int64 [n]), times ascending (units as in
-        ``data.schema.VARIABLES``). A variable without events is absent.
+        subflow -> variable -> (time_us int64 array [n], value int64 array [n]), times ascending
+        (units as in ``data.schema.VARIABLES``). A variable without events is absent.
 
     Raises
     ------

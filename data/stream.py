@@ -1,4 +1,4 @@
-"""Reading a file of any size as blocks of complete lines, plain or compressed."""
+"""Read a file of any size, plain or compressed, as blocks of complete lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MOST_WINDOW_LOG = 28
-"""A frame may look back over so many bytes (logarithm to base 2): 256 MB of memory."""
+"""How far a compressed frame may look back (logarithm to base 2 of bytes): 256 MB of memory."""
 MARKS = (
     (codecs.BOM_UTF8, None),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -32,7 +32,7 @@ MARKS = (
 """Byte order marks and what has to be decoded after each; UTF-16's is a beginning of UTF-32's."""
 LONGEST_MARK = 4
 Watch = Callable[[int], None]
-"""Is told, time and again, how many bytes of the file on disk have been read."""
+"""Called repeatedly with the number of bytes of the file on disk that have been read."""
 
 
 class DamagedStream(Exception):
@@ -207,7 +207,7 @@ def blocks(path: Path, pieces: bool = False, watch: Watch | None = None) -> Iter
     pieces : bool
         For formats whose lines may have any length.
     watch : callable, optional
-        Is told how far the file has been read.
+        See `Watch`.
 
     Yields
     ------

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from data import yaml_text
 from data.errors import UserError
 
-# At its first model pydantic looks for plugins in every installed package; cczoo has none.
+# With its first model pydantic looks for plugins in every installed package; cczoo has none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 LONGEST = 60
@@ -71,12 +71,12 @@ class Strict(BaseModel):
 def _explain(model: type[BaseModel], item: Any) -> str:
     location = [str(part) for part in item["loc"]]
     path = ".".join(location)
-    if item["type"] == "value_error":  # said by a model of ours, names in it
+    if item["type"] == "value_error":  # the text is from a model of ours and names the key
         return f"{path}: {item['ctx']['error']}" if path else str(item["ctx"]["error"])
     if item["type"] != "extra_forbidden":
         given = item.get("input")
-        told = f", not {given!r}" if isinstance(given, (bool, int, float, str)) else ""
-        return f"{path}: {item['msg'].lower()}{told if len(told) <= LONGEST else ''}"
+        value = f", not {given!r}" if isinstance(given, (bool, int, float, str)) else ""
+        return f"{path}: {item['msg'].lower()}{value if len(value) <= LONGEST else ''}"
     near = difflib.get_close_matches(location[-1], sorted(_keys(model)), n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""
     return f"{path}: unknown key{hint}"

@@ -6,7 +6,7 @@ import math
 from functools import cache
 
 HALVINGS = 64
-"""Of an interval of 1.6: more than the digits of a double."""
+"""How often an interval of 1.6 is halved: more than the digits of a double."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""YAML as users write it: read in one place, and refused where it can't be meant so.
+"""Users' YAML is read in this one place, and refused if it can't be meant as it stands.
 
 PyYAML takes the last of two equal keys, follows an alias as often as it stands there and recurses
 as deep as a file says. Here a key is given once, and nesting and size are bounded.
@@ -19,7 +19,7 @@ from data.given import read_text
 DEEPEST = 32
 """Levels; settings and scenarios have less than ten."""
 MOST = 100_000
-"""Values of a file, those behind aliases counted wherever they stand."""
+"""Values of a file; one behind an alias counts each time that the alias stands there."""
 MOST_BYTES = 16 << 20
 
 
@@ -83,16 +83,16 @@ def _check_keys(node: MappingNode) -> None:
     for key, _ in node.value:
         if not isinstance(key, ScalarNode):
             continue
-        line, said = key.start_mark.line + 1, (key.tag, key.value)
-        if said in seen:
+        line, identity = key.start_mark.line + 1, (key.tag, key.value)
+        if identity in seen:
             raise _Refused(
-                f"key {key.value!r} is given twice, lines {seen[said]} and {line}: keep one"
+                f"key {key.value!r} is given twice, lines {seen[identity]} and {line}: keep one"
             )
-        seen[said] = line
+        seen[identity] = line
 
 
 def loads(text: str, where: str) -> Any:
-    """What a YAML text says.
+    """Read a YAML text as plain values.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def loads(text: str, where: str) -> Any:
 
 
 def read(path: Path) -> Any:
-    """What a YAML file says.
+    """Read a YAML file as plain values.
 
     Raises
     ------

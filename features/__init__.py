@@ -1,1 +1,1 @@
-"""Events to observations: one definition of each feature."""
+"""Events become observations here; each feature is defined once."""

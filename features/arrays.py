@@ -1,4 +1,4 @@
-"""Types of arrays; what only names them needs no compiler."""
+"""Types of arrays; code that only names them doesn't have to import the compiler."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def dtw(a: Float, b: Float, band: int | None = None) -> float:
 
     Parameters
     ----------
-    a, b : float64 [n] or [n, d], [m] or [m, d]
+    a, b : float64 array [n] or [n, d], [m] or [m, d]
         Series, finite, n and m at least 1.
     band : int, optional
         Cells further than this from the diagonal (scaled to the lengths) are closed.
@@ -56,12 +56,12 @@ def dtw_many(pairs: Sequence[tuple[Float, Float]]) -> Float:
 
     Parameters
     ----------
-    pairs : sequence of (float64 [n] or [n, d], float64 [m] or [m, d])
+    pairs : sequence of (float64 array [n] or [n, d], float64 array [m] or [m, d])
         Lengths and dimensions may differ from pair to pair.
 
     Returns
     -------
-    float64 [len(pairs)]
+    float64 array [len(pairs)]
         Distances in the pairs' order, the same values as :func:`dtw` gives.
 
     Raises
@@ -80,9 +80,9 @@ def dtw_many(pairs: Sequence[tuple[Float, Float]]) -> Float:
         if dims > SIMD_DIMS:
             out[indices] = [dtw(*points[i]) for i in indices]
             continue
-        sides = [[points[i][side] for i in indices] for side in (0, 1)]
-        lengths = [np.array([len(x) for x in side], np.int64) for side in sides]
-        flat = [np.concatenate(side) for side in sides]
+        series = [[points[i][place] for i in indices] for place in (0, 1)]
+        lengths = [np.array([len(x) for x in each], np.int64) for each in series]
+        flat = [np.concatenate(each) for each in series]
         out[indices] = _run(flat[0], lengths[0], flat[1], lengths[1])
     return out
 
@@ -92,14 +92,14 @@ def dtw_stacked(a: Float, b: Float) -> Float:
 
     Parameters
     ----------
-    a : float64 [pairs, n, d]
+    a : float64 array [pairs, n, d]
         First series, d at most 3.
-    b : float64 [pairs, m, d]
+    b : float64 array [pairs, m, d]
         Second series.
 
     Returns
     -------
-    float64 [pairs]
+    float64 array [pairs]
         Distances.
     """
     count, n, dims = a.shape

@@ -3,7 +3,7 @@
 numba's scalar loop leaves the minimum of three unvectorised, and the cells of one pair form a
 dependency chain. So a vector holds the same cell of ``LANES`` pairs, and the function below is
 written in LLVM's vector instructions through llvmlite, which numba brings along: no compiler is
-needed, and LLVM splits the vectors itself where a CPU has narrower registers.
+needed, and LLVM splits the vectors itself if a CPU has narrower registers.
 
 A *strip* is ``ROWS`` rows of the cost matrix computed together, column by column, with the
 cells to the left kept in registers: one load and one store of the row buffer serve ``ROWS`` cells.
@@ -62,11 +62,11 @@ def _strip(
 
     Parameters
     ----------
-    a : address of float64 [ROWS, dims, LANES]
+    a : address of float64 array [ROWS, dims, LANES]
         The rows' values.
-    b : address of float64 [columns, dims, LANES]
+    b : address of float64 array [columns, dims, LANES]
         All columns' values.
-    row : address of float64 [columns, LANES]
+    row : address of float64 array [columns, LANES]
         Row above the strip on entry, the strip's last row on return.
     columns : int64
         Number of columns, at least 1.
@@ -152,16 +152,16 @@ def squared_distances(
 
     Parameters
     ----------
-    a, b : float64 [points, dims]
+    a, b : float64 array [points, dims]
         All first (second) series one after another; dims 1 to 3.
-    a_start, a_length, b_start, b_length : int64 [pairs]
+    a_start, a_length, b_start, b_length : int64 array [pairs]
         Where each series lies in ``a`` (``b``).
-    order : int64 [pairs]
+    order : int64 array [pairs]
         Pairs as they are to be packed: neighbours share a vector.
 
     Returns
     -------
-    float64 [pairs]
+    float64 array [pairs]
         In the order of ``a_start``.
 
     Notes

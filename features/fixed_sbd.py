@@ -41,16 +41,17 @@ SUBFLOWS_MAX = 8
 
 
 class Fixed(NamedTuple):
-    """Windows in time order: ``window`` int64 [n], its index, and ``x`` int64 [n, features]."""
+    """Windows in time order: index ``window`` int64 array [n], ``x`` int64 array [n, features]."""
 
     window: Int
     x: Int
 
 
 class FixedPairs(NamedTuple):
-    """By window, then pair: ``window`` int64 [n], ``pair`` int64 [n, 2], ``x`` int64 [n, features].
+    """Windows of pairs, by window, then pair.
 
-    ``pair`` holds two positions, the smaller first.
+    ``window`` is an int64 array [n], ``pair`` int64 array [n, 2] with two positions, the smaller
+    first, and ``x`` int64 array [n, features].
     """
 
     window: Int
@@ -113,7 +114,7 @@ def compute(
         The connection's row and its events.
     params : SbdParams
     features : sequence of Feature
-        Of :data:`features.smartsbd.FEATURES`; the columns.
+        The columns, some of :data:`features.smartsbd.FEATURES`.
     """
     pair = choose_pair(events)
     if pair is None:
@@ -123,13 +124,13 @@ def compute(
 
 
 def wifi_of(row: Mapping[str, Any], subflows: Sequence[int]) -> int:
-    """Position of the WiFi subflow among these, -1 where the row names none of them."""
+    """Position of the WiFi subflow among these, -1 if the row names none of them."""
     subflow = wifi_subflow(row)
     return subflows.index(subflow) if subflow in subflows else -1
 
 
 def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Feature]) -> Fixed:
-    """What calls on two subflows mean: :func:`evaluate_pairs` of one pair."""
+    """Windows and features of calls on two subflows: :func:`evaluate_pairs` of one pair."""
     window, _, x = evaluate_pairs(made, wifi, 2, params, features)
     return Fixed(window, x)
 
@@ -137,7 +138,7 @@ def evaluate(made: Calls, wifi: int, params: SbdParams, features: Sequence[Featu
 def evaluate_pairs(
     made: Calls, wifi: int, subflows: int, params: SbdParams, features: Sequence[Feature]
 ) -> FixedPairs:
-    """What calls mean.
+    """Windows and features that exported code has after these calls.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def evaluate_pairs(
         2 to 8; calls for 0 to ``subflows`` - 1 count.
     params : SbdParams
     features : sequence of Feature
-        Of :data:`features.smartsbd.FEATURES`.
+        The columns, some of :data:`features.smartsbd.FEATURES`.
 
     Raises
     ------
@@ -161,11 +162,11 @@ def evaluate_pairs(
         raise ValueError(f"max_points {params.max_points} is above {POINTS_MAX}")
     if not 2 <= subflows <= SUBFLOWS_MAX:
         raise ValueError(f"{subflows} subflows: 2 to {SUBFLOWS_MAX} are possible")
-    heard = made.take((made.subflow >= 0) & (made.subflow < subflows))
+    counted = made.take((made.subflow >= 0) & (made.subflow < subflows))
     if not needs_throughput(features):
-        heard = heard.take(~heard.is_ack)
-    clock_us = clock(heard)
-    flows = [flow(heard, clock_us, number, params) for number in range(subflows)]
+        counted = counted.take(~counted.is_ack)
+    clock_us = clock(counted)
+    flows = [flow(counted, clock_us, number, params) for number in range(subflows)]
     quantities = [quantity(feature) for feature in features]
     index: list[int] = []
     pairs: list[tuple[int, int]] = []
@@ -183,7 +184,7 @@ def evaluate_pairs(
 
 @dataclass(frozen=True)
 class _Window:
-    """WiFi subflow first but in ``pair``; ``series`` int64 [2, points] by name."""
+    """WiFi subflow first but in ``pair``; ``series`` int64 array [2, points] by name."""
 
     index: int
     pair: tuple[int, int]
@@ -213,8 +214,8 @@ def _windows(
         step_q16 = max(min(smallest.values()) * Q16, -(-length * Q16 // params.max_points))
         points = -(-length * Q16 // step_q16)
         grid_us = start + (np.arange(points) * step_q16 >> 16)
-        heard = [i for i in smallest if inside[i] >= params.min_samples]
-        for a, b in combinations(heard, 2):
+        sampled = [i for i in smallest if inside[i] >= params.min_samples]
+        for a, b in combinations(sampled, 2):
             swap = wifi == b if wifi in (a, b) else joined[b] < joined[a]
             first, second = (b, a) if swap else (a, b)
             ordered = (flows[first], flows[second])
@@ -231,7 +232,7 @@ def _windows(
             )
         passed = 1
         if max(inside) == 0:
-            # However long nothing is heard of, the windows until then are idle.
+            # Until the next event all windows are idle, however long that takes.
             following = int(clock_us[np.searchsorted(clock_us, start, side="right")])
             passed = max(1, (following - start) // length)
         start, index = start + passed * length, index + passed

@@ -1,4 +1,4 @@
-"""What a subflow tells the kernel, call by call, and its series on a grid in integers.
+"""A subflow's calls to exported code become its series on a grid, in integers.
 
 :func:`linear`, :func:`step` and :func:`throughput` are those of :mod:`features.resample` without
 floating point. They are written over whole arrays, for being read; exported code gets to the same
@@ -89,7 +89,7 @@ def calls(events: Events, pair: Sequence[int], params: SbdParams, acks: bool) ->
     Parameters
     ----------
     events : mapping
-        Of one connection.
+        Events of one connection.
     pair : (int, int)
         Its subflows 0 and 1.
     params : SbdParams
@@ -149,7 +149,7 @@ def ewma_q16(params: SbdParams) -> int:
 def linear(samples: Samples, grid_us: Int, end_us: int) -> Int:
     """Interpolate the samples before ``end_us``, rounded to the nearest, half towards the later.
 
-    The first and the last value are held, 0 where there is none.
+    The first and the last value are held, 0 if there is none.
     """
     time_us, value = samples
     n = int(np.searchsorted(time_us, end_us))
@@ -161,7 +161,7 @@ def linear(samples: Samples, grid_us: Int, end_us: int) -> Int:
     far = np.where(gap >> FAR_BITS > 0, FAR_SHIFT, 0)
     gap, passed = np.maximum(gap >> far, 1), passed >> far
     rise = value[right] - value[left]
-    # Where a value is held the rise is 0, and so is the product, however much time has passed.
+    # If a value is held the rise is 0, and so is the product, however much time has passed.
     moved = (np.abs(rise) * passed + gap // 2) // gap
     return np.asarray(value[left] + np.sign(rise) * moved, np.int64)
 

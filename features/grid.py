@@ -40,13 +40,13 @@ def integers(values: NDArray[np.floating], features: Sequence[Feature]) -> NDArr
 
 
 def on_grid(values: NDArray[np.floating], features: Sequence[Feature]) -> NDArray[np.float64]:
-    """The values that those integers stand for, float64 [n, d]; what isn't finite stays."""
+    """The values that those integers stand for, float64 array [n, d]; what isn't finite stays."""
     values = np.asarray(values, dtype=np.float64)
     return np.where(np.isfinite(values), values_of(integers(values, features), features), values)
 
 
 def values_of(integers: NDArray[np.int64], features: Sequence[Feature]) -> NDArray[np.float64]:
-    """The value that each integer stands for, in the features' own units, float64 [n, d]."""
+    """The value that each integer stands for, in the features' own units, float64 array [n, d]."""
     return np.asarray(integers, dtype=np.float64) / _scales(features)
 
 

@@ -64,7 +64,7 @@ def observations(
 
     Returns
     -------
-    float64 [count, d]
+    float64 array [count, d]
     """
     rows = [observer.update(b) for b in batches(events, start_us, interval_us, count)]
     return np.array(rows)
@@ -75,12 +75,12 @@ def scaled(
 ) -> NDArray[np.float32]:
     """What a network sees: ``x / (x + half)``, from 0 to 1.
 
-    Nothing that occurs is cut off, and a ratio of two values near ``half`` is as good to see on
-    a slow path as on a fast one.
+    Nothing that occurs is cut off, and the ratio of two values near ``half`` shows as well on a
+    slow path as on a fast one.
 
     Parameters
     ----------
-    values : float64 [..., d]
+    values : float64 array [..., d]
         In the features' units; clipped to their ranges.
     features : sequence of Feature
         The d features.
@@ -89,7 +89,7 @@ def scaled(
 
     Returns
     -------
-    float32 [..., d]
+    float32 array [..., d]
     """
     low, high = [f.low for f in features], [f.high for f in features]
     clipped = np.clip(values, low, high)
@@ -130,7 +130,7 @@ class Growth:
 
 
 class Mean:
-    """Mean of a variable over the interval; the one before where there are no values."""
+    """Mean of a variable over the interval; the one before if there are no values."""
 
     def __init__(self, variable: str) -> None:
         self.variable = variable

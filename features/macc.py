@@ -47,7 +47,7 @@ class SenderObserver:
 
         Returns
         -------
-        float64 [3]
+        float64 array [3]
             `SENDER` in its order and units.
         """
         return np.array(
@@ -64,14 +64,14 @@ class RouterObserver:
         self._out = Growth("dequeued_packets")
         self._offered, self._dropped = Growth("offered_packets"), Growth("dropped_packets")
         self.loss_rate = 0.0
-        """Of the packets that came in the last step, those the queue refused."""
+        """Share of the packets that came in the last step which the queue refused."""
 
     def update(self, batch: Batch) -> Float:
         """One step.
 
         Returns
         -------
-        float64 [3]
+        float64 array [3]
             `ROUTER` in its order and units.
         """
         offered, dropped = self._offered.update(batch), self._dropped.update(batch)

@@ -1,7 +1,7 @@
 """Observations of Nuwa's agent: v_t = (g_t, w_t, r_t, l_t) of nuwa.txt section V.B.
 
 All are the receiver's own. Its statistics (there an eBPF map, here `data.schema.SAMPLED`) are
-read once an interval; eq. 10's history is a matter of whoever stacks the vectors.
+read once an interval; eq. 10's history is added by the code that stacks the vectors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReceiverObserver:
 
         Returns
         -------
-        float64 [4]
+        float64 array [4]
             `FEATURES` in their order and units.
         """
         return np.array([self._received.update(batch), *(x.update(batch) for x in self._last)])

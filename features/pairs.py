@@ -58,7 +58,7 @@ def pair_windows(
     Returns
     -------
     windows : list of PairWindow
-        By window, then by pair; equal indices are equal times. A pair is left out where one of
+        By window, then by pair; equal indices are equal times. A pair is left out if one of
         the two wasn't a member or was idle.
     reason : str or None
         Why there is no window at all.
@@ -83,7 +83,7 @@ def pair_windows(
 def choose_subflows(events: Events, most: int) -> tuple[int, ...] | None:
     """Subflows that exported code has room for: those with the most events, by number.
 
-    None where there are fewer than two. For ``most`` = 2 it is the pair of
+    None if there are fewer than two. For ``most`` = 2 it is the pair of
     :func:`features.windows.choose_pair`.
     """
     if most == 2:
@@ -141,7 +141,7 @@ def _members(
 def _ordered(
     pair: Sequence[int], wifi: int | None, joined: Mapping[int, tuple[int, float]]
 ) -> tuple[int, int]:
-    """WiFi first; where neither is, the one whose min RTT was smaller when it became a member."""
+    """WiFi first; if neither is, the one whose min RTT was smaller when it became a member."""
     a, b = pair
     swap = wifi == b if wifi in pair else joined[b][1] < joined[a][1]
     return (b, a) if swap else (a, b)

@@ -1,4 +1,4 @@
-"""From samples at ACK times to series on an equidistant grid (smartsbd.txt section 3.2)."""
+"""Samples at ACK times become series on an equidistant grid (smartsbd.txt section 3.2)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def linear(time_us: Int, value: Float, start_us: float, step_us: float, points: 
 
     Parameters
     ----------
-    time_us : int64 [n]
+    time_us : int64 array [n]
         Sample times, ascending, n >= 1. Of samples at one time the last counts.
-    value : float64 [n]
+    value : float64 array [n]
         Sample values.
     start_us, step_us, points
         The grid.
 
     Returns
     -------
-    float64 [points]
+    float64 array [points]
         NaN everywhere when there is no sample.
     """
     out = np.empty(points)
@@ -53,16 +53,16 @@ def step(time_us: Int, value: Float, start_us: float, step_us: float, points: in
 
     Parameters
     ----------
-    time_us : int64 [n]
+    time_us : int64 array [n]
         Times from which ``value`` holds, ascending; n may be 0.
-    value : float64 [n]
+    value : float64 array [n]
         Values.
     start_us, step_us, points
         The grid.
 
     Returns
     -------
-    float64 [points]
+    float64 array [points]
         0 before the first change: a TCP connection begins in state Open.
     """
     out = np.empty(points)
@@ -85,18 +85,18 @@ def smoothed_throughput(time_us: Int, ack: Int, weight: float) -> tuple[Int, Flo
 
     Parameters
     ----------
-    time_us : int64 [n]
+    time_us : int64 array [n]
         ACK times, ascending.
-    ack : int64 [n]
+    ack : int64 array [n]
         Highest acknowledged byte.
     weight : float
         Weight of the new sample; the average starts at the first sample.
 
     Returns
     -------
-    time_us : int64 [k]
+    time_us : int64 array [k]
         Time of each sample.
-    throughput_bps : float64 [k]
+    throughput_bps : float64 array [k]
         Smoothed throughput in bit/s.
     """
     n = time_us.size

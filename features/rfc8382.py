@@ -41,11 +41,11 @@ def summary_statistics(
 
     Parameters
     ----------
-    time_us : int64 [k]
+    time_us : int64 array [k]
         Sample times, ascending.
-    delay_us : float64 [k]
+    delay_us : float64 array [k]
         Delay of each sample.
-    loss_us : int64 [l]
+    loss_us : int64 array [l]
         Times of lost packets (of retransmissions, seen from the sender), ascending.
     start_us, end_us : int
         Span that is cut into base intervals; an incomplete last one is left out.
@@ -53,21 +53,21 @@ def summary_statistics(
         Base interval T.
     m, n : int
         Intervals that are looked back: ``m`` by skewness and variability, ``n`` by frequency and
-        loss. Before so many have passed, all there are.
+        loss. Until that many have passed, all so far.
     p_v : float
         Significance of a mean crossing.
-    packets : float64 [k], optional
+    packets : float64 array [k], optional
         Packets that each sample stands for (an ACK may acknowledge several); 1 by default.
 
     Returns
     -------
-    skew_est : float64 [intervals]
+    skew_est : float64 array [intervals]
         Share of samples below the mean minus share above it, in -1..1 (section 3.2.1).
-    var_est : float64 [intervals]
+    var_est : float64 array [intervals]
         Mean absolute deviation in us (section 3.2.2).
-    freq_est : float64 [intervals]
+    freq_est : float64 array [intervals]
         Significant mean crossings per interval (section 3.2.3).
-    pkt_loss : float64 [intervals]
+    pkt_loss : float64 array [intervals]
         Lost packets over all packets (section 3.2.4).
     """
     count = max(0, int((end_us - start_us) // interval_us))

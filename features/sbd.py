@@ -18,7 +18,7 @@ FAMILIES: dict[str, str] = {
     "smartsbd": "features.smartsbd",
     "smartsbd-plus": "features.smartsbd_plus",
 }
-"""name -> module with ``FEATURES`` and ``compute(windows) -> float64 [windows, features]``."""
+"""name -> module with ``FEATURES`` and ``compute(windows)``: float64 array [windows, features]."""
 
 SERIES: dict[str, str] = {"smartsbd-series": "features.series_pair"}
 """The same of families that have a table of their own, being wide and for neural models alone."""
@@ -51,7 +51,7 @@ def table_of(family: str) -> str | None:
 def settings_for(
     family: str, given: SbdParams | Mapping[str, Any], where: str = "features.sbd"
 ) -> dict[str, Any]:
-    """What a family's features are computed with: every setting, defaults where none is given.
+    """What a family's features are computed with: every setting, defaults if none is given.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def compute(family: str, windows: Sequence[Window]) -> Float:
 
     Returns
     -------
-    float64 [len(windows), features]
+    float64 array [len(windows), features]
         Finite, clipped to the entries' ranges.
     """
     import numpy as np

@@ -21,7 +21,7 @@ CELLS = 128
 LONG_CELLS = 64
 """Cells of the time from :data:`LONG_WINDOWS` - 1 windows before the window's start to its end."""
 LONG_WINDOWS = 8
-SIDES = ("wifi", "other")
+SUBFLOWS = ("wifi", "other")
 STATE_SCALE = 256
 TOP = float(2**24)
 """Integers up to this are exact in float32: 16.8 s, 16.8 Gbit/s."""
@@ -29,15 +29,15 @@ TOP = float(2**24)
 _SOURCE = "smartsbd.txt section 3.2"
 
 
-def _side(side: str) -> list[Feature]:
+def _columns(subflow: str) -> list[Feature]:
     def cell(variable: str, unit: str, high: float, scale: int, doc: str) -> list[Feature]:
         return [
-            Feature(f"{side}_{variable}_{k:03d}", unit, 0, high, scale, _SOURCE, doc)
+            Feature(f"{subflow}_{variable}_{k:03d}", unit, 0, high, scale, _SOURCE, doc)
             for k in range(CELLS)
         ]
 
     long = [
-        Feature(f"{side}_Long_RTT_{k:02d}", "us", 0, TOP, 1, _SOURCE, "mean; 0 before the first")
+        Feature(f"{subflow}_Long_RTT_{k:02d}", "us", 0, TOP, 1, _SOURCE, "mean; 0 before the first")
         for k in range(LONG_CELLS)
     ]
     return [
@@ -45,11 +45,13 @@ def _side(side: str) -> list[Feature]:
         *cell("CState", "1", 1, STATE_SCALE, "share of the cell in Recovery or Loss"),
         *cell("Thpt", "kbit/s", TOP, 1, "mean of the cell"),
         *long,
-        Feature(f"{side}_Min_RTT", "us", 0, TOP, 1, _SOURCE, "smallest before the window"),
+        Feature(f"{subflow}_Min_RTT", "us", 0, TOP, 1, _SOURCE, "smallest before the window"),
     ]
 
 
-FEATURES: tuple[Feature, ...] = tuple(feature for side in SIDES for feature in _side(side))
+FEATURES: tuple[Feature, ...] = tuple(
+    feature for subflow in SUBFLOWS for feature in _columns(subflow)
+)
 """WiFi's columns, then the other subflow's in the same order."""
 
 _SCALES = np.array([f.scale for f in FEATURES], dtype=np.float64)
@@ -65,14 +67,14 @@ def cell_means(series: Float, cells: int) -> Float:
 
     Parameters
     ----------
-    series : float64 [..., points]
+    series : float64 array [..., points]
         On an equidistant grid.
     cells : int
         How many.
 
     Returns
     -------
-    float64 [..., cells]
+    float64 array [..., cells]
     """
     points = series.shape[-1]
     total = np.concatenate([np.zeros((*series.shape[:-1], 1)), series.cumsum(axis=-1)], axis=-1)
@@ -83,7 +85,7 @@ def cell_means(series: Float, cells: int) -> Float:
 
 
 def long_rtt(window: Window) -> Float:
-    """RTTs of this window and those before it, float64 [2, LONG_CELLS] in us; 0 where not known.
+    """RTTs of this window and those before it, float64 array [2, LONG_CELLS] in us; 0 if not known.
 
     The last ``LONG_CELLS / LONG_WINDOWS`` cells are the window itself.
     """
@@ -101,11 +103,11 @@ def compute(windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     windows : sequence of Window
-        Of one connection or of many.
+        Windows of one connection or of many.
 
     Returns
     -------
-    float64 [len(windows), len(FEATURES)]
+    float64 array [len(windows), len(FEATURES)]
         Columns as :data:`FEATURES`, clipped to their ranges and rounded to ``1 / scale``.
     """
     rows = np.array([_row(window) for window in windows]).reshape(-1, len(FEATURES))
@@ -119,7 +121,7 @@ def _row(window: Window) -> Float:
     long_us = long_rtt(window)
     parts = [
         np.concatenate([rtt_us[i], congested[i], throughput_kbps[i], long_us[i]])
-        for i in range(len(SIDES))
+        for i in range(len(SUBFLOWS))
     ]
     return np.concatenate(
         [value for i, part in enumerate(parts) for value in (part, window.min_rtt_us[i : i + 1])]

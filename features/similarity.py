@@ -130,7 +130,7 @@ def band_coherence(x: Float, y: Float, low: float, high: float) -> tuple[float, 
 
     Parameters
     ----------
-    x, y : float64 [n]
+    x, y : float64 array [n]
         Series.
     low, high : float
         Band in cycles per point, both ends included; at least the two lowest bins are taken.

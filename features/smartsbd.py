@@ -86,11 +86,11 @@ def compute(windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     windows : sequence of Window
-        Of one connection or of many.
+        Windows of one connection or of many.
 
     Returns
     -------
-    float64 [len(windows), 18]
+    float64 array [len(windows), 18]
         Columns as :data:`FEATURES`, clipped to their ranges.
     """
     columns: dict[str, Float] = {feature.name: np.empty(len(windows)) for feature in FEATURES}
@@ -125,8 +125,8 @@ def _series(window: Window) -> dict[str, Float]:
 
 
 def _warp(series: Sequence[dict[str, Float]], columns: dict[str, Float]) -> None:
-    """Fill the DTWD columns: all windows of one length go through the batch kernel together."""
-    # Who only asks what the features are doesn't wait for the compiler's library.
+    """Fill the DTWD columns: all windows of one length are computed in one call."""
+    # Code that only asks what the features are doesn't wait for the compiler's library.
     from features.dtw import dtw_stacked
 
     by_length: dict[int, list[int]] = {}

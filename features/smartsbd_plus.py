@@ -1,7 +1,7 @@
 """Scale-free features: the second family, made to hold under conditions never trained on.
 
 Everything derives from queueing delays (RTT less the smallest RTT) in units of themselves, from
-ranks, correlations and coincidences. No feature tells absolute RTTs, their ratio, or a rate, so
+ranks, correlations and coincidences. No feature reveals absolute RTTs, their ratio, or a rate, so
 none can betray the set-up. All are symmetric: it doesn't matter which subflow is WiFi.
 """
 
@@ -79,14 +79,14 @@ def compute(windows: Sequence[Window]) -> Float:
     Parameters
     ----------
     windows : sequence of Window
-        Of one connection or of many.
+        Windows of one connection or of many.
 
     Returns
     -------
-    float64 [len(windows), len(FEATURES)]
+    float64 array [len(windows), len(FEATURES)]
         Columns as :data:`FEATURES`, finite, clipped to their ranges.
     """
-    # Who only asks what the features are doesn't wait for the compiler's library.
+    # Code that only asks what the features are doesn't wait for the compiler's library.
     from features.smartsbd_plus_window import values
 
     rows = [[found[feature.name] for feature in FEATURES] for found in map(values, windows)]

@@ -1,4 +1,4 @@
-"""What :mod:`features.smartsbd_plus` names, computed on one window."""
+"""The features that :mod:`features.smartsbd_plus` names are computed on one window."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _trends(window: Window, queues: Float) -> dict[str, float]:
 
 
 def _history(window: Window, queues: Float) -> dict[str, float]:
-    """What a short window can't tell: slow queues need several of their own periods."""
+    """Features over earlier windows too: slow queues need several of their own periods."""
     first, second = queues / max(float(queues.mean()), 1.0)
     _, lags, width = _widths(window, first.size)
     slow = [sim.moving_average(q, width) for q in (first, second)]

@@ -1,4 +1,4 @@
-"""What a feature is, whatever the family it belongs to."""
+"""A `Feature` describes one column of a table, in every family of features alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Feature:
     Attributes
     ----------
     name : str
-        Column name, the paper's where there is one.
+        Column name, the paper's if there is one.
     unit : str
         Unit of the floating-point value.
     low, high : float
@@ -44,7 +44,7 @@ class Feature:
 
 
 def schema_hash(features: Sequence[Feature], settings: Mapping[str, Any]) -> str:
-    """SHA-256 of what a model must agree on with whoever computes its features.
+    """SHA-256 of what a model and the code that computes its features must agree on.
 
     Parameters
     ----------

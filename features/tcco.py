@@ -62,7 +62,7 @@ class SubflowObserver:
 
         Returns
         -------
-        float64 [6]
+        float64 array [6]
             `FEATURES` in their order and units.
         """
         params, place = self._params, self._count % len(self._peaks)

@@ -1,4 +1,4 @@
-"""From a connection's events to its windows, the samples of shared-bottleneck detection.
+"""A connection's events are cut into windows, the samples of shared-bottleneck detection.
 
 The first window starts when the later of the two subflows enters Recovery or Loss for the first
 time: from then on both have met a limit (smartsbd.txt section 3.2). Further windows follow
@@ -22,12 +22,12 @@ from features.arrays import Float, Int
 from features.params import SbdParams
 
 Events = Mapping[int, Mapping[str, tuple[Int, Int]]]
-"""subflow -> variable -> (time_us, value), times ascending."""
+"""subflow -> variable -> (time_us, value), both int64 array [n], times ascending."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Samples of one variable: ``time_us`` int64 [n] ascending, ``value`` float64 [n]."""
+    """Samples of a variable: ``time_us`` int64 array [n] ascending, ``value`` float64 array [n]."""
 
     time_us: Int
     value: Float
@@ -51,7 +51,7 @@ class Trace:
         EWMA of the achieved throughput in bit/s.
     congested : Series
         1 from the moment Recovery or Loss is entered, 0 from the moment it is left.
-    retransmit_us : int64 [k]
+    retransmit_us : int64 array [k]
         Times of retransmissions.
     rtt_kind : str
         ``raw`` or ``srtt``.
@@ -89,9 +89,9 @@ class Window:
         Grid interval: the smaller min RTT.
     min_rtt_us : (float, float)
         Smallest RTT of each subflow before the window.
-    rtt_us, congested, throughput_bps : float64 [2, points]
+    rtt_us, congested, throughput_bps : float64 array [2, points]
         Series on the grid.
-    history_rtt_us : float64 [2, more points]
+    history_rtt_us : float64 array [2, more points]
         RTT on the same grid, of this window and up to ``history_windows`` before it; the last
         points are ``rtt_us``.
     traces : (Trace, Trace)
@@ -119,8 +119,8 @@ class Window:
 def trace(variables: Mapping[str, tuple[Int, Int]], params: SbdParams) -> Trace:
     """Take the series that features need from one subflow's events.
 
-    Raw RTTs where the log has them, smoothed ones otherwise; throughput from ACK numbers, from
-    the log's own rate where it has none.
+    Raw RTTs if the log has them, smoothed ones otherwise; throughput from ACK numbers, from
+    the log's own rate if it has none.
     """
     from features.resample import smoothed_throughput
 
@@ -149,7 +149,7 @@ def choose_pair(events: Events) -> tuple[int, int] | None:
 
 
 def wifi_subflow(row: Mapping[str, Any]) -> int | None:
-    """Subflow whose source port is the row's ``wifi_sport``; None where there is none."""
+    """Subflow whose source port is the row's ``wifi_sport``; None if there is none."""
     port = str(row.get("wifi_sport") or "").strip()
     if not port:
         return None
@@ -167,7 +167,7 @@ def windows(
     Parameters
     ----------
     row : mapping
-        The connection's row; ``subflows`` and ``wifi_sport`` are used where present.
+        The connection's row; ``subflows`` and ``wifi_sport`` are used if present.
     events : mapping
         Its events.
     params : SbdParams
@@ -230,12 +230,12 @@ def _cut(
 def between(
     traces: tuple[Trace, Trace], min_rtt_us: tuple[float, float], span: Span, params: SbdParams
 ) -> Window | None:
-    """One window of two subflows; None where one of them was idle in it.
+    """One window of two subflows; None if one of them was idle in it.
 
     Parameters
     ----------
     traces : (Trace, Trace)
-        Of the whole connection, WiFi's first.
+        Traces of the whole connection, WiFi's first.
     min_rtt_us : (float, float)
         Their smallest RTTs before the window.
     span : Span
@@ -288,7 +288,7 @@ def _inside(whole: Trace, start_us: int, end_us: int) -> Trace:
 
 
 def unusable(traces: Sequence[Trace]) -> str | None:
-    """Why these subflows can't be compared; None where they can."""
+    """Why these subflows can't be compared; None if they can."""
     if any(t.rtt.time_us.size == 0 for t in traces):
         return "no RTT on both subflows"
     if any(t.throughput.time_us.size == 0 for t in traces):
@@ -305,7 +305,7 @@ def first_congestion_us(t: Trace) -> int | None:
 
 
 def min_before(rtt: Series, time_us: int) -> float | None:
-    """Smallest RTT up to a time; None where there is none yet."""
+    """Smallest RTT up to a time; None if there is none yet."""
     before = rtt.value[: np.searchsorted(rtt.time_us, time_us, side="right")]
     return float(before.min()) if before.size else None
 

@@ -1,4 +1,4 @@
-"""Independent pieces of work spread over Ray, the shared arrays stored once."""
+"""Independent pieces of work are spread over Ray; the arrays that they share are stored once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from data.errors import UserError
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
-"""``progress(items, what, total)`` yields the items and tells a person how far it is."""
+"""``progress(items, what, total)`` yields the items and shows a person how far it is."""
 
 SWITCHES = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -24,17 +24,17 @@ SWITCHES = {
 }
 START_ATTEMPTS = 4
 REACH_S = 5.0
-"""Within so many seconds the head of a cluster has to answer."""
+"""Seconds within which the head of a cluster has to answer."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """How HTTP/2 begins, and with it gRPC, which Ray speaks: the preface and empty settings."""
 RETRIES = 3
-"""Of a task whose worker or node died; a task that raised isn't tried again."""
+"""Further tries of a task whose worker or node died; one that raised isn't tried again."""
 AHEAD = 4
 """Tasks that are handed over per CPU before one is back: workers don't wait, memory stays flat."""
 
 
 def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
-    """Yield the items and tell nobody."""
+    """Yield the items without showing any progress."""
     return items
 
 
@@ -43,7 +43,7 @@ def set_switches() -> None:
 
     There is no usage report and no look-up of GPUs, and workers run this interpreter. Otherwise
     Ray takes a command begun by ``uv run`` for one that each worker has to begin anew, which fails
-    where the packages can't be fetched.
+    if the packages can't be fetched.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
@@ -55,7 +55,7 @@ def start(workers: int) -> None:
     Raises
     ------
     UserError
-        Where no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python, or the
+        If no cluster answers at ``RAY_ADDRESS``, or not one of this Ray and Python, or the
         machine is too busy to start one.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
@@ -96,7 +96,7 @@ def start(workers: int) -> None:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that nobody listens at, which Ray itself notices after minutes.
+    """Refuse an address at which nothing listens, which Ray itself notices after minutes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def check_address(address: str) -> None:
     Raises
     ------
     UserError
-        With what to do.
+        The message says what to do.
     """
     if address in ("auto", "local"):
         return
@@ -136,7 +136,7 @@ def _no_cluster(address: str, reason: str) -> UserError:
 
 
 def stop() -> None:
-    """Leave or end the cluster, where one was joined or started."""
+    """Leave or end the cluster, if one was joined or started."""
     if "ray" in sys.modules:
         import ray
 

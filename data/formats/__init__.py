@@ -1,4 +1,4 @@
-"""Log formats: one file each, found by name in ``FORMATS`` or by content with ``recognise``.
+"""Each log format is a module, found by name in ``FORMATS`` or by content with ``recognise``.
 
 A format module has ``DESCRIPTION`` (one line), ``sniff(head: bytes) -> int`` (0 no, 100 certain;
 ``head`` is the start of the decompressed file, cut anywhere) and ``reader(options) -> Reader``.

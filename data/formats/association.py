@@ -1,4 +1,4 @@
-"""Which sockets of a log without MPTCP tokens are subflows of one connection.
+"""In a log without MPTCP tokens, sockets become subflows of connections by a rule.
 
 The rule: sockets that send more than they receive and have one server endpoint (the end, remote or
 local, that most of them share) are subflows of one connection while their lifetimes overlap; those

@@ -1,4 +1,4 @@
-"""What every format's reader takes and gives, so that no line can get lost on the way."""
+"""Every format's reader takes and gives the types defined here, so that no line gets lost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Socket:
     sends: bool = True
     """Whether it sends more than it receives; the two kinds never share a connection."""
     srtt_scale: int = 1
-    """What the emitted srtt has to be multiplied by, where the unit shows only at the end."""
+    """What the emitted srtt has to be multiplied by, if the unit shows only at the end."""
     meta: dict[str, str] = field(default_factory=dict)
     """Any of ``label``, ``dataset``, ``kernel``, ``cc``."""
 
@@ -103,7 +103,7 @@ class Batch(NamedTuple):
 
     ``status`` has one entry per line (``EVENT``, ``SKIPPED`` or a reason); the four event columns
     are of one length and name the reader's own socket numbers. ``line_time_us`` is per line (or
-    None where a format needs no sorting), ``reasons`` are texts that override ``REASONS``.
+    None if a format needs no sorting), ``reasons`` are texts that override ``REASONS``.
     """
 
     status: NDArray[np.uint8]
@@ -129,7 +129,7 @@ class Reader(Protocol):
         """A reader to start anew with the lines in the order of time; None if none is needed.
 
         Asked only after lines whose time goes back: readers whose events depend on the order
-        answer with one that has what the header lines told.
+        return one that knows what the header lines said.
         """
         ...
 
@@ -265,7 +265,7 @@ def first_lines(head: bytes, most: int = 40) -> tuple[str, ...]:
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""At the start of a file the reading takes it away; files put together have it in between too."""
+"""Reading removes it from a file's start; where files were put together it stands in between."""
 
 
 def whole(text: str) -> int:

@@ -93,7 +93,7 @@ class KlogReader:
             known = text.split() == [*MAGIC.split(), b"1"]
         if known:
             return SKIPPED
-        # Without the time it begins at, or with other columns, no line says what it seems to.
+        # Without the time it begins at, or with other columns, no line can be understood.
         self._clock[1] = UNREADABLE
         return NO_HEADER
 

@@ -1,6 +1,6 @@
 """Mahimahi's link traces: one line per opportunity to deliver 1500 bytes, in milliseconds.
 
-The rate is counted over bins of 100 ms, which is what one packet more or less makes 120 kbit/s of.
+The rate is counted over bins of 100 ms; one packet more in a bin is 120 kbit/s more.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Only the raw RTT needs thought: ``rtt_us`` in a ``probe`` row is the RTT of the same socket's
 previous ACK, because the trace point fires before the ACK is processed. It is emitted at the time
-of that previous row, and only where that ACK gave a new sample.
+of that previous row, and only if that ACK gave a new sample.
 
-A file may begin with a row of all 25 columns, as the pieces of a rotated log do. Where it begins
+A file may begin with a row of all 25 columns, as the pieces of a rotated log do. If it begins
 with anything else that isn't a header, or a header in between can't be read, the rows after it
 are refused: which column is which would be a guess.
 """
@@ -70,7 +70,7 @@ S_LAST_TIME, S_LAST_LINE, S_TIME, S_UNA, S_DELIVERED, S_RAW, S_ACK32, S_ACK, S_H
 S_STATE, S_WINDOW, S_SRTT, S_SFID, S_FIRST_RTT, S_BACK = range(9, 15)
 STATE_WIDTH = 15
 MOST_EVENTS = 5
-"""Of one probe row: RTT, srtt, congestion state, ACK, cwnd."""
+"""Events that one probe row can give: RTT, srtt, congestion state, ACK, cwnd."""
 
 
 def sniff(head: bytes) -> int:

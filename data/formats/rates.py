@@ -1,4 +1,4 @@
-"""What the readers of capacity traces share: one link per file, one rate per line."""
+"""The readers of capacity traces share this base: one link per file, one rate per line."""
 
 from __future__ import annotations
 

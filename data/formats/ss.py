@@ -2,7 +2,7 @@
 
 The time comes from a line of its own before the sample (``# 1795180301.5`` or the bare number of
 seconds) or stands before each line (``ts '%.s'``). Addresses and details may be on one line or on
-two. The MPTCP token of the socket's own side makes the connection; where there is none, see
+two. The MPTCP token of the socket's own side makes the connection; if there is none, see
 ``data.formats.association``.
 """
 

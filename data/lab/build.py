@@ -1,4 +1,4 @@
-"""Compiles the lab's native programs when they are missing or older than their sources."""
+"""Compile the lab's native programs if they are missing or older than their sources."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def build(targets: Iterable[str] = tuple(TARGETS), force: bool = False) -> dict[
     Raises
     ------
     UserError
-        Where a compiler or header is missing (with the apt line that mends it), the kernel has no
+        If a compiler or header is missing (with the command that installs it), the kernel has no
         BTF, or a source doesn't compile.
     """
     targets = tuple(targets)

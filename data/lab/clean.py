@@ -1,4 +1,4 @@
-"""Removing what a killed run left behind; doing it twice does no harm."""
+"""Remove what a killed run left behind; doing it twice does no harm."""
 
 from __future__ import annotations
 

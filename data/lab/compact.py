@@ -211,8 +211,8 @@ def series(events: Events) -> Series:
     Returns
     -------
     Series
-        ``ack`` where it advances; ``rtt_us`` at the ACK that it belongs to, the one before the row
-        it stands in; ``retransmit``, each where there is any.
+        ``ack`` if it advances; ``rtt_us`` at the ACK that it belongs to, the one before the row
+        it stands in; ``retransmit``, each if there is any.
     """
     found: Series = {}
     for number in np.unique(events.subflow):

@@ -12,7 +12,7 @@ from data.errors import UserError
 NAME = "bpf_lia"
 LIVE = "cczoo_live"
 EXPORTED = "cczoo_sbd"
-"""As exported models name it, whose proof loads it; see `unregister`."""
+"""Congestion control in an exported model's bundle, which its proof loads; see `unregister`."""
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 LOCK = Path("/run/lock/cczoo-lia")
 

@@ -1,4 +1,4 @@
-"""What the kernel lab needs from a machine, and the line that mends what is missing."""
+"""Check what the kernel lab needs of a machine, and give a command for what is missing."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def examine() -> list[Check]:
     Returns
     -------
     list of Check
-        In the order in which one would mend them. What only BPF needs is not `needed` where ftrace
+        In the order in which one would mend them. What only BPF needs is not `needed` if ftrace
         can stand in: it costs the raw RTT and LIA.
     """
     no_ftrace = ftrace_probe.why_not()

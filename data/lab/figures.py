@@ -1,4 +1,4 @@
-"""What a sender's log says of its connection in a few numbers, for kernel and simulator alike."""
+"""A sender's log is summed up in a few numbers, for kernel and simulator alike."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of(series: Series) -> dict[str, Any]:
         ``rtt_p95_ms`` (over ACKs, mean of the subflows), ``retransmits`` (events), ``bursts``
         (share of new ACKs within 50 us of the one before, mean of the subflows), and
         ``subflows``: number to its own ``goodput_mbps``, ``rtt_ms``, ``rtt_p95_ms``,
-        ``retransmits``. Empty where a subflow has no ACK or no RTT.
+        ``retransmits``. Empty if a subflow has no ACK or no RTT.
     """
     spans = [v["ack"][0] for v in series.values() if "ack" in v]
     if not spans or any("ack" not in v or "rtt_us" not in v for v in series.values()):

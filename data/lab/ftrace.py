@@ -1,6 +1,6 @@
 """The log of the probe without BPF: kernel text as it is, checked, ordered and compressed.
 
-It has no raw RTT and no MPTCP token; the smoothed RTT stands in where a run is judged.
+It has no raw RTT and no MPTCP token; runs are judged by the smoothed RTT instead.
 """
 
 from __future__ import annotations

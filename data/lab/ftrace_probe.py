@@ -1,6 +1,6 @@
-"""Records one lab's TCP events through a trace instance of its own: the probe without BPF.
+"""Record one lab's TCP events through a trace instance of its own: the probe without BPF.
 
-Run as a script (standard library only, as traffic.py): it makes the instance, prints ``ready``,
+It runs as a script (standard library only, as traffic.py): it makes the instance, prints ``ready``,
 copies the kernel's text until SIGTERM or SIGINT, and removes the instance. Nothing of the machine's
 own tracing changes. The filter is the destination port, so one lab needs a port of its own.
 """
@@ -24,13 +24,13 @@ LOOK_EVERY_S = 0.02
 
 
 def root() -> Path | None:
-    """Where tracefs is mounted with instances; None where it isn't, or is hidden from this user."""
+    """Where tracefs is mounted with instances; None if it isn't, or is hidden from this user."""
     # Not Path.is_dir: that raises PermissionError in a folder that is root's alone.
     return next((place for place in PLACES if os.path.isdir(place / "instances")), None)
 
 
 def why_not() -> str | None:
-    """Why this probe can't work here, with the line that mends it; None where it can."""
+    """Why this probe can't work here, with what to do about it; None if it can."""
     place = root()
     if place is None and os.geteuid():
         return "only root may look into tracefs; run it with sudo"
@@ -57,7 +57,7 @@ def instances(slot: int | None = None) -> list[str]:
 
 
 def remove(name: str, wait_s: float = 2.0) -> bool:
-    """Switch an instance off and delete it; False where somebody still reads it.
+    """Switch an instance off and delete it; False if somebody still reads it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much CPU time the hypervisor takes away, and how many labs may run at once."""
+"""The CPU time that the hypervisor takes away decides how many labs may run at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Host:
     allowed : int
         Labs at once, now.
     steal : float
-        Share of CPU time stolen of late.
+        Share of CPU time stolen between the last two looks.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -38,7 +38,7 @@ class Host:
         self._cpu_at = time.monotonic()
 
     def watch(self) -> None:
-        """Look at the CPU time again, where it is time."""
+        """Look at the CPU time again, if the last look is some seconds ago."""
         now = time.monotonic()
         if now - self._cpu_at < STEAL_CHECK_S:
             return

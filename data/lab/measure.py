@@ -1,4 +1,4 @@
-"""One connection carried over emulated links, with the probe beside it."""
+"""Carry one connection over emulated links, with the probe beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns: which connections to collect, from a YAML file."""
+"""A campaign says which connections to collect; it is read from a YAML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two ways to record a sender: BPF where the machine allows it, ftrace otherwise."""
+"""The two ways to record a sender: BPF if the machine allows it, ftrace otherwise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bpf_allowed() -> bool:
 
 
 def why_no_bpf() -> str | None:
-    """Why the BPF probe can't be used here; None where it can."""
+    """Why the BPF probe can't be used here; None if it can."""
     if not build.BTF.exists():
         return f"{build.BTF} not found"
     if not bpf_allowed():
@@ -44,7 +44,7 @@ def choose(wanted: str | None = None) -> str:
     Parameters
     ----------
     wanted : str, optional
-        ``bpf`` or ``ftrace``; without it BPF, or ftrace where BPF is not available.
+        ``bpf`` or ``ftrace``; without it BPF, or ftrace if BPF is not available.
 
     Raises
     ------

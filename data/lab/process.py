@@ -1,4 +1,4 @@
-"""Processes of a lab: none outlives the one that began it."""
+"""Processes of a lab are started here so that none outlives the one that began it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def spawn(command: list[str], end_signal: str = "KILL", **options: Any) -> subpr
     end_signal : str
         What the kernel sends it then.
     **options
-        Of `subprocess.Popen`.
+        Further arguments of `subprocess.Popen`.
     """
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", end_signal, "--", *command],
@@ -51,7 +51,7 @@ def _await_line(process: subprocess.Popen[str], what: str, timeout_s: float) -> 
 
 
 def stop(process: subprocess.Popen[str], timeout_s: float = 5.0) -> None:
-    """Tell a child to end, and end it where it doesn't in time."""
+    """Tell a child to end, and end it if it doesn't in time."""
     if process.poll() is None:
         process.terminate()
         try:

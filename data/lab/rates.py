@@ -52,7 +52,7 @@ def series(kind: str, mean_mbps: float, duration_s: float, seed: int) -> npt.NDA
 
     Returns
     -------
-    ndarray, shape (n, 2)
+    float64 array [n, 2]
         Time in s (steps of 0.1 s) and rate in Mbps.
 
     Raises

@@ -1,4 +1,4 @@
-"""What a run leaves: its log, and a record that says what ran and whether it counts."""
+"""A run leaves its log, and a record that says what ran and whether it counts."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def _numbers(
 ) -> dict[str, str]:
     """Number of each path's subflow.
 
-    The kernel numbers subflows from the first; of two the second is the other interface's. Of
-    three only the source ports of their sockets tell.
+    The kernel numbers subflows from the first; of two the second is the other interface's. Three
+    are known apart by the source ports of their sockets alone.
     """
     if len(scenario.data_paths) < 3:
         order = ["wifi", "lte"] if scenario.first == "wifi" else ["lte", "wifi"]

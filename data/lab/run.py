@@ -1,4 +1,4 @@
-"""One labelled connection: namespaces, link emulator, probe and traffic, then the compact log."""
+"""Collect one labelled connection: namespaces, link emulator, probe and traffic, compact log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(
     slot : int
         Number of the lab on this machine; two runs at once need two slots.
     seed : int
-        Of jitter, loss and on-off traffic.
+        Seed of jitter, loss and on-off traffic.
     name : str, optional
         Name of the log; ``<case>-<seed>`` if not given.
     keep_csv : bool

@@ -1,4 +1,4 @@
-"""What one lab connection is: link stages, paths, traffic and the label, from a YAML file."""
+"""A scenario describes one lab connection in YAML: link stages, paths, traffic and the label."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Stage(Strict):
 
     @property
     def mean_mbps(self) -> float | None:
-        """Mean rate in Mbps; None where it is unlimited or known to a file alone."""
+        """Mean rate in Mbps; None if it is unlimited or known to a file alone."""
         if isinstance(self.steps, RateProcess):
             return self.steps.mean_mbps
         return self.rate_mbps

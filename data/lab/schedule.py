@@ -1,4 +1,4 @@
-"""Collecting a campaign: many labs side by side, resumable, invalid runs collected again.
+"""A campaign is collected in many labs at once; it can be resumed, and repeats invalid runs.
 
 ``<out>/campaign.jsonl`` (append-only) has a line for every run, valid or not;
 ``<out>/labels.csv`` is made from it and names the valid logs alone.
@@ -11,7 +11,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,11 @@ from data.lab.labels import LABELS, accepted, logged, write_labels
 from data.lab.plan import Campaign
 from data.lab.record import RunResult
 from data.lab.run import run
-from data.lab.state import Collection, Job, Progress, mend_log
+from data.lab.runs import carry_out
+from data.lab.state import Collection, Job, Progress
 
 OVERHEAD_S = 3.0
-STAGGER_S = 0.7
+"""What a run takes beside its connection."""
 
 
 def collect(
@@ -79,67 +79,73 @@ def collect(
         except BlockingIOError:
             raise UserError(f"{out}: another collection is running there") from None
         probe = probes.choose(probe)
-        mend_log(out)
-        collection = Collection(campaign, out, jobs, first_slot)
-        runs = _loop(collection, probe, limit, time_budget_s, report)
+        collection = Collection(campaign, out, jobs)
+        schedule = _Schedule(collection, probe, limit, time_budget_s, report)
+        runs = carry_out(schedule, range(first_slot, first_slot + jobs))
         collection.remove_rejected()
         write_labels(out, collection.records)
     return {"runs": runs, **counts(collection)}
 
 
-def _loop(
-    collection: Collection,
-    probe: str,
-    limit: int | None,
-    time_budget_s: float | None,
-    report: Callable[[Progress], None] | None,
-) -> int:
-    begun = time.monotonic()
-    before = collection.progress(begun, 0).valid
-    started = 0
-    drained = False
-    busy: dict[Future[RunResult], tuple[Job, int]] = {}
-    with ThreadPoolExecutor(collection.host.jobs) as pool:
-        try:
-            while busy or not drained:
-                collection.host.watch()
-                room = len(busy) < collection.host.allowed and (limit is None or started < limit)
-                job = collection.next_job() if room else None
-                if job is not None and not _fits(job, begun, time_budget_s):
-                    collection.groups[job.source.name].running.discard(job.id)
-                    job, limit = None, started
-                if job is not None:
-                    slot = collection.slots.pop(0)
-                    busy[pool.submit(_do, job, collection.out, slot, probe)] = (job, slot)
-                    started += 1
-                drained = job is None and not busy
-                done, _ = wait(busy, STAGGER_S if job else 1.0, FIRST_COMPLETED)
-                for future in done:
-                    finished, slot = busy.pop(future)
-                    collection.slots.append(slot)
-                    collection.finish(finished, future.result())
-                    if started % 10 == 0:
-                        write_labels(collection.out, collection.records)
-                if report:
-                    report(collection.progress(begun, before))
-        except KeyboardInterrupt:
-            # The kernel kills this process's children with it; slots are cleaned when used again.
-            write_labels(collection.out, collection.records)
-            os._exit(130)
-    return started
+class _Schedule:
+    """The runs of one call of `collect`, as `data.lab.runs` carries them out."""
 
+    def __init__(
+        self,
+        collection: Collection,
+        probe: str,
+        limit: int | None,
+        time_budget_s: float | None,
+        report: Callable[[Progress], None] | None,
+    ) -> None:
+        self.collection = collection
+        self.probe = probe
+        self.limit = limit
+        self.time_budget_s = time_budget_s
+        self.report = report
+        self.started = 0
+        self.begun = time.monotonic()
+        self.valid_before = collection.progress(self.begun, 0).valid
 
-def _fits(job: Job, begun: float, time_budget_s: float | None) -> bool:
-    if time_budget_s is None:
-        return True
-    needed_s = job.source.draw(job.seed).duration_s + OVERHEAD_S
-    return time.monotonic() - begun + needed_s <= time_budget_s
+    def watch(self) -> int:
+        self.collection.host.watch()
+        if self.report:
+            self.report(self.collection.progress(self.begun, self.valid_before))
+        return self.collection.host.allowed
 
+    def next_run(self) -> Job | None:
+        if self.limit is not None and self.started >= self.limit:
+            return None
+        job = self.collection.next_job()
+        if job is None:
+            return None
+        if not self._fits(job):
+            self.collection.give_back(job)
+            self.limit = self.started
+            return None
+        self.started += 1
+        return job
 
-def _do(job: Job, out: Path, slot: int, probe: str) -> RunResult:
-    """Draw and run one job."""
-    scenario = job.source.draw(job.seed)
-    return run(scenario, out / scenario.dataset, slot, job.seed, job.id, probe=probe)
+    def _fits(self, job: Job) -> bool:
+        if self.time_budget_s is None:
+            return True
+        needed_s = job.source.draw(job.seed).duration_s + OVERHEAD_S
+        return time.monotonic() - self.begun + needed_s <= self.time_budget_s
+
+    def do(self, job: Job, slot: int) -> RunResult:
+        scenario = job.source.draw(job.seed)
+        folder = self.collection.out / scenario.dataset
+        return run(scenario, folder, slot, job.seed, job.id, probe=self.probe)
+
+    def finish(self, job: Job, result: RunResult) -> None:
+        self.collection.finish(job, result)
+        if self.started % 10 == 0:
+            write_labels(self.collection.out, self.collection.records)
+
+    def interrupted(self) -> None:
+        # The kernel kills this process's children with it; slots are cleaned when used again.
+        write_labels(self.collection.out, self.collection.records)
+        os._exit(130)
 
 
 def counts(collection: Collection) -> dict[str, Any]:

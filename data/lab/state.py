@@ -1,11 +1,8 @@
-"""State of a collection: which runs are valid, which go on and which are due again."""
+"""The state of a collection: which runs are valid, which are under way, which are due again."""
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +13,9 @@ from data.lab.host import Host
 from data.lab.labels import accepted, logged
 from data.lab.plan import Campaign, Source, seed_of, sources
 from data.lab.record import RunResult
+from data.lab.runs import HOST_RETRIES, append, resume
 
 LOG = "campaign.jsonl"
-HOST_RETRIES = 3
 # A group whose conditions keep failing ends at this multiple of its target.
 MAX_DRAWS_PER_TARGET = 2.0
 MAX_FAILURES_IN_A_ROW = 8
@@ -77,35 +74,14 @@ class _Group:
         return int(self.source.target * MAX_DRAWS_PER_TARGET) + 4
 
 
-def read_log(out: Path) -> list[dict[str, Any]]:
-    """Records of a collection, in order; an unfinished last line of a killed run is ignored."""
-    path = out / LOG
-    if not path.exists():
-        return []
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        with suppress(json.JSONDecodeError):
-            records.append(json.loads(line))
-    return records
-
-
-def mend_log(out: Path) -> None:
-    """Cut off the unfinished last line of a killed run, or the next one would be lost with it."""
-    path = out / LOG
-    if path.exists():
-        whole = path.read_bytes().rfind(b"\n") + 1
-        os.truncate(path, whole)
-
-
 class Collection:
     """One call of `collect`: its groups, its log and how many labs run at once."""
 
-    def __init__(self, campaign: Campaign, out: Path, jobs: int, first_slot: int) -> None:
+    def __init__(self, campaign: Campaign, out: Path, jobs: int) -> None:
         self.campaign = campaign
         self.out = out
         self.host = Host(jobs)
-        self.slots = list(range(first_slot, first_slot + jobs))
-        self.records = read_log(out)
+        self.records = resume(out / LOG)
         self.groups = {s.name: _Group(s) for s in sources(campaign)}
         self.invalid = 0
         self.failures_in_a_row = 0
@@ -157,6 +133,10 @@ class Collection:
         group.running.add(job.id)
         return job
 
+    def give_back(self, job: Job) -> None:
+        """Not carry out a job that `next_job` has given."""
+        self.groups[job.source.name].running.discard(job.id)
+
     def finish(self, job: Job, result: RunResult) -> None:
         """Append the record, drop an invalid log, and note what has to be run again."""
         record = {
@@ -171,8 +151,7 @@ class Collection:
             record["log"] = False
         if result.path is not None and not (result.valid and logged(record)):
             result.path.unlink(missing_ok=True)
-        with (self.out / LOG).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(record, separators=(",", ":")) + "\n")
+        append(self.out / LOG, record)
         self.records.append(record)
         group = self.groups[job.source.name]
         group.running.discard(job.id)
@@ -193,7 +172,7 @@ class Collection:
             )
 
     def _drop_slow(self, group: _Group) -> None:
-        # Whoever falls below alpha times the best stays below: the best only grows.
+        # A run that falls below alpha times the best stays below: the best only grows.
         records = [r for r in self.mine() if r["id"] in group.valid and r["valid"]]
         for name in validate.alpha_failures(records):
             group.valid.discard(name)

@@ -58,14 +58,14 @@ def missing() -> list[str]:
     OSError
         dpkg isn't there: no Debian.
     """
-    arch = _said(["dpkg", "--print-architecture"]).strip()
+    arch = _output_of(["dpkg", "--print-architecture"]).strip()
     wanted = [name.format(arch=arch) for name in PACKAGES]
-    known = _said(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *wanted])
+    known = _output_of(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *wanted])
     return [name for name in wanted if f"{name} installed" not in known.splitlines()]
 
 
 def install(names: list[str]) -> str | None:
-    """Install packages without a question; what went wrong, or None.
+    """Install packages without asking; returns what went wrong, or None.
 
     A name that the mirror doesn't know is left out, so that it doesn't cost the others.
     """
@@ -73,7 +73,7 @@ def install(names: list[str]) -> str | None:
     problems = []
     if failed := _apt(["update", "-q"], environment):
         problems.append(failed)
-    unknown = [name for name in names if not _said(["apt-cache", "show", name])]
+    unknown = [name for name in names if not _output_of(["apt-cache", "show", name])]
     if unknown:
         problems.append(f"not known to apt here: {' '.join(unknown)}")
     if known := [name for name in names if name not in unknown]:
@@ -84,7 +84,7 @@ def install(names: list[str]) -> str | None:
 
 
 def main() -> int:
-    """Install and mount what is missing; 0 whatever came of it, with a line that says what."""
+    """Install and mount what is missing, and print what came of it; returns 0 in any case."""
     try:
         names = missing()
     except OSError:
@@ -109,10 +109,10 @@ def _mount() -> None:
     command = ["mount", "-t", "tracefs", "nodev", str(ftrace_probe.PLACES[0])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = done.stderr.strip() if done.returncode else ""
+        message = done.stderr.strip() if done.returncode else ""
     except OSError as error:
-        said = str(error)
-    print(f"tools: tracefs can't be mounted: {said}" if said else "tools: tracefs mounted")
+        message = str(error)
+    print(f"tools: tracefs can't be mounted: {message}" if message else "tools: tracefs mounted")
 
 
 def _apt(command: list[str], environment: dict[str, str]) -> str | None:
@@ -129,7 +129,7 @@ def _apt(command: list[str], environment: dict[str, str]) -> str | None:
     return f"apt-get {command[0]}: {last}"
 
 
-def _said(command: list[str]) -> str:
+def _output_of(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 

@@ -188,7 +188,7 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
     folder : Path
         Where generated steps files go.
     seed : int
-        Of the stages' jitter and loss.
+        Seed of the stages' jitter and loss.
 
     Returns
     -------

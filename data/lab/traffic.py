@@ -1,6 +1,6 @@
-"""All traffic of one lab in one light process: the upload, background TCP, and their sinks.
+"""One light process makes all traffic of a lab: the upload, background TCP, and their sinks.
 
-Run as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
+It runs as a script (standard library only, so that a dozen fit on two cores): it reads a JSON plan
 on standard input, enters the namespaces by itself, and writes JSON lines: ``{"event": "joined"}``
 when every subflow is up, and at the end ``{"event": "done", ...}`` with its byte counts.
 """
@@ -29,13 +29,13 @@ CLONE_NEWNET = 0x40000000
 CHUNK = b"\0" * 65536
 BG_PORT = 5201
 JOIN_TIMEOUT_S = 10.0
-# Between looks at the sockets: what their buffers hold bridges it, and a look at every packet
-# would cost a dozen labs more than all else.
+# Time between looks at the sockets. Their buffers bridge it, and a look at every packet would cost
+# a dozen labs more than all else.
 NAP_S = 0.005
 KERNEL_NAME = {"lia": "bpf_lia"}
 
 
-def say(**message: object) -> None:
+def report(**message: object) -> None:
     """Write one JSON line for the parent."""
     print(json.dumps(message), flush=True)
 
@@ -98,7 +98,7 @@ class Flow:
             self.switch_at = now + self.random.expovariate(1 / self.on_s)
 
     def due(self, now: float) -> float | None:
-        """Time before which the application writes nothing; None when it may write now."""
+        """Time until which the application writes nothing; None when it may write now."""
         if self.switch_at is not None and now >= self.switch_at:
             self.active = not self.active
             mean_s = float((self.on_s if self.active else self.off_s) or self.on_s or 1.0)
@@ -270,7 +270,7 @@ def main() -> int:
         if (joined := extra_subflows(sock)) < extra:
             raise TimeoutError(f"only {joined + 1} of {extra + 1} subflows joined")
     sports = source_ports(sock) if protocol else {}
-    say(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
+    report(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
     until = begun + mptcp["duration_s"]
     series = {}
     if plan["per_second"]:
@@ -283,7 +283,7 @@ def main() -> int:
         # Reset: what still waits in the send buffer must not run on after the measured time.
         flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         flow.sock.close()
-    say(
+    report(
         event="done",
         duration_s=round(time.monotonic() - begun, 3),
         mptcp_bytes=received[len(sinks) - 1],
@@ -297,5 +297,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (OSError, TimeoutError) as error:
-        say(event="failed", reason=str(error))
+        report(event="failed", reason=str(error))
         sys.exit(1)

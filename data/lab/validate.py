@@ -1,4 +1,4 @@
-"""Whether a collected connection is what its label says, and whether the host let it be."""
+"""Judge whether a collected connection is what its label says, and whether the host spoilt it."""
 
 from __future__ import annotations
 

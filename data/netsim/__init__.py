@@ -1,5 +1,6 @@
 """Packet-level multipath network simulator: ``run(scenario, controller) -> flow tables``.
 
 The state of a simulation is a tuple of flat numpy arrays (`data.netsim.state`); one compiled
-kernel (`data.netsim.kernel.advance`) moves it to a time; Python acts only between two calls.
+event loop (`data.netsim.event_loop.advance`) moves it on to a given time; Python acts only between
+two calls.
 """

@@ -1,4 +1,4 @@
-"""The sending end: what an ACK says, in the order of tcp_ack()."""
+"""The sending end processes an ACK, in the order of Linux' tcp_ack()."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from data.netsim.cc.dispatch import cc_acked, cc_avoid, cc_control
 from data.netsim.heap import note
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.pacing import set_pacing
 from data.netsim.recovery import (
     arm_rto,
@@ -38,7 +38,7 @@ from data.netsim.state import (
 )
 
 
-@kernel
+@compiled
 def sample_rtt(s: Any, rtt: int) -> None:
     """RFC 6298 with the kernel's floor under the variation term."""
     s.last_rtt = rtt
@@ -54,9 +54,9 @@ def sample_rtt(s: Any, rtt: int) -> None:
     s.rtt_n += 1
 
 
-@kernel
+@compiled
 def _mark_delivered(S: Any, s: Any, n: int) -> int:
-    """One segment has newly arrived; its RTT, or -1 where a retransmission blurs it."""
+    """One segment has newly arrived; its RTT, or -1 if a retransmission blurs it."""
     i = s.ring + (n & s.mask)
     X = S.tx[i]
     flags = X.bits
@@ -98,7 +98,7 @@ def _mark_delivered(S: Any, s: Any, n: int) -> int:
     return -1 if flags & F_EVER else int(rtt)
 
 
-@kernel
+@compiled
 def on_ack(S: Any, p: int) -> None:
     """Process an ACK, in the order of tcp_ack()."""
     P = S.pkt[p]
@@ -171,7 +171,7 @@ def on_ack(S: Any, p: int) -> None:
     push_data(S, ci)
 
 
-@kernel
+@compiled
 def _sample_rate(s: Any, rtt: int, now: int) -> None:
     """tcp_rate_gen(): what was delivered over how long since the segment sent last was sent."""
     s.rs_rtt = rtt
@@ -184,7 +184,7 @@ def _sample_rate(s: Any, rtt: int, now: int) -> None:
             s.rs_interval = span
 
 
-@kernel
+@compiled
 def _bin(rtt: int) -> int:
     """Bin of the RTT histogram: exponent and five bits of mantissa, in microseconds."""
     us = rtt // 1000
@@ -196,7 +196,7 @@ def _bin(rtt: int) -> int:
     return min(HISTOGRAM_BINS - 1, 32 * (shift + 1) + ((us >> shift) & 31))
 
 
-@kernel
+@compiled
 def _alert(S: Any, si: int, s: Any, advanced: bool, marks: int, echo: int) -> None:
     """tcp_fastretrans_alert(): leave and enter congestion states."""
     una = s.snd_una

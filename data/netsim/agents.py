@@ -1,7 +1,7 @@
-"""What an agent sees and does between two decisions.
+"""An agent observes and controls a simulation here, from one decision to the next.
 
 A `Session` advances a simulation by whole decision intervals and hands out what each interval's
-log has, per subflow or link. What no ACK tells (the receiver's window, a router's queue) is read
+log has, per subflow or link. What no ACK carries (the receiver's window, a router's queue) is read
 at the interval's end and logged like the rest, with the last microsecond before the decision as
 its time: so an interval is always ``[start, end)``, here and in a log that is read back.
 """
@@ -40,7 +40,7 @@ class Session:
     controller : str
         Congestion control of the flows that don't name one.
     seed : int
-        Of the simulation.
+        Seed of the simulation.
     interval_us : int
         Time between decisions.
     reader : callable, optional

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.rng import uniform
 from data.netsim.state import AGENT_DROP, PIE, RED
 
@@ -20,7 +20,7 @@ _PIE_BURST = 150_000_000
 _MTU = 1500
 
 
-@kernel
+@compiled
 def at_door(S: Any, L: Any, li: int, size: int, now: int) -> int:
     """Fate of an arriving packet under the disciplines that decide at arrival."""
     if L.queue == RED:
@@ -32,7 +32,7 @@ def at_door(S: Any, L: Any, li: int, size: int, now: int) -> int:
     return PASS
 
 
-@kernel
+@compiled
 def red(rng: Any, L: Any, li: int, now: int) -> int:
     """RED on the average queue in packets; drops are spread evenly by counting."""
     if L.q_packets == 0 and L.free_at <= now and L.rate > 0:
@@ -62,9 +62,9 @@ def red(rng: Any, L: Any, li: int, now: int) -> int:
     return PASS
 
 
-@kernel
+@compiled
 def pie(rng: Any, L: Any, li: int, size: int, now: int) -> int:
-    """PIE; the delay is that of the work in the queue, updates due since then are made up."""
+    """PIE; the delay is that of the work in the queue; updates that are due are done first."""
     while L.next_update <= now:
         _pie_update(L, max(0, L.free_at - L.next_update))
         L.next_update += _PIE_UPDATE
@@ -77,7 +77,7 @@ def pie(rng: Any, L: Any, li: int, size: int, now: int) -> int:
     return PASS
 
 
-@kernel
+@compiled
 def _pie_update(L: Any, delay: int) -> None:
     step = 0.125 * (delay - L.target) / 1e9 + 1.25 * (delay - L.old_delay) / 1e9
     p = L.drop_p
@@ -103,9 +103,9 @@ def _pie_update(L: Any, delay: int) -> None:
     L.old_delay = delay
 
 
-@kernel
+@compiled
 def codel_drops(L: Any, wait: int, now: int) -> bool:
-    """Whether CoDel drops (or marks) the packet now at the head, which waited ``wait`` ns.
+    """Whether CoDel drops (or marks) the packet at the head, which has waited ``wait`` ns.
 
     Called once per packet taken from the queue; ``L.q_bytes`` no longer counts it.
     """

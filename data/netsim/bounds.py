@@ -1,7 +1,7 @@
-"""How much of a simulation can be asked for: what lies beyond is refused before any work.
+"""A simulation's size is bounded: what lies beyond is refused before any work.
 
-The bounds are wide of anything that was ever simulated here. Inside of them times in nanoseconds
-fit the simulator's integers, and every interval between two packets is at least one of them.
+The bounds are far beyond anything that was ever simulated here. Within them times in nanoseconds
+fit the simulator's integers, and packets follow each other by at least one nanosecond.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_SAMPLES = 100_000_000
 MOST_WAITING = 1 << 26
 """Packets that may be on their way at once: flows' windows, and cross traffic in queues."""
 MOST_PACKETS = 2e9
-"""Of one run: more than half an hour of computing."""
+"""Packets of one run: more than half an hour of computing."""
 TRACE_MBPS = 1000.0
 """What a link is taken to carry at most whose trace has not been read yet."""
 
@@ -33,9 +33,9 @@ Length = Annotated[float, Field(gt=0, le=86_400)]
 Period = Annotated[float, Field(ge=0.001, le=86_400)]
 """After which a series begins again, in s."""
 Delay = Annotated[float, Field(ge=0, le=100_000)]
-"""Of a link or a timer, in ms."""
+"""Delay of a link or a timer, in ms."""
 Span = Annotated[float, Field(gt=0, le=100_000)]
-"""As `Delay`, but some."""
+"""As `Delay`, but above 0."""
 Packets = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Bytes = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
 

@@ -38,7 +38,7 @@ class Trace:
     Attributes
     ----------
     name, kind : str
-    time_s, mbps : float64 [n]
+    time_s, mbps : float64 array [n]
         From 0, ascending.
     length_s : float
         When it is over, and a repetition begins.
@@ -54,7 +54,7 @@ class Trace:
 def ingested(directory: Path | str) -> list[Trace]:
     """Capacity traces of an ingested directory (`data.schema`: ``capacity_bps``).
 
-    A trace is cut where it says nothing for 30 s, or for 120 s where its last value was 0;
+    A trace is cut at gaps of more than 30 s, or of more than 120 s after a value of 0;
     pieces of less than a minute, and those without any capacity, are left out.
 
     Raises
@@ -105,16 +105,21 @@ def generated(kind: str, mean_mbps: float, seed: int, length_s: float = 300.0) -
 
 
 def split(found: Iterable[Trace], test_share: float = 0.2) -> tuple[list[Trace], list[Trace]]:
-    """Traces to train on and to test on, by name: pieces of one trace stay together.
+    """Split off the held-out traces, by name: pieces of one trace stay together.
 
-    A trace's side depends on nothing but its name, so that further traces move none.
+    Whether a trace is held out depends on its name alone, so that further traces change none.
+
+    Returns
+    -------
+    train, held_out : list of Trace
+        The traces to train on, and those of the held-out split.
     """
     train: list[Trace] = []
-    test: list[Trace] = []
+    held_out: list[Trace] = []
     for trace in found:
         draw = zlib.crc32(trace.name.partition("[")[0].encode()) / 2**32
-        (test if draw < test_share else train).append(trace)
-    return train, test
+        (held_out if draw < test_share else train).append(trace)
+    return train, held_out
 
 
 def seconds(trace: Trace) -> Float:
@@ -127,7 +132,7 @@ def seconds(trace: Trace) -> Float:
 
 
 def statistics(trace: Trace) -> dict[str, float]:
-    """What a congestion control notices of a link, from its seconds.
+    """Statistics of a link that matter to a congestion control, from its capacity per second.
 
     Returns
     -------
@@ -168,12 +173,12 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
     measured : sequence of Trace
     seeds : int, optional
         Traces to generate per kind (the varied ones), at the measured median rate and as long as
-        the measured ones, whose length memory and longest outage hang on; 300 s without any.
+        the measured ones, as memory and longest outage depend on the length; 300 s without any.
 
     Returns
     -------
     dict
-        kind -> ``measured`` and ``generated`` (absent where there are none) -> ``traces`` and
+        kind -> ``measured`` and ``generated`` (absent if there are none) -> ``traces`` and
         statistic -> the 5th, 25th, 50th, 75th and 95th percentile.
     """
     result: dict[str, Any] = {}
@@ -184,8 +189,8 @@ def compare(measured: Sequence[Trace], seeds: int = 50) -> dict[str, Any]:
         made = [generated(f"{kind}-varied", rate, seed, lengths[seed % len(lengths)])
                 for seed in range(seeds)]  # fmt: skip
         result[kind] = {
-            side: _percentiles(group)
-            for side, group in (("measured", mine), ("generated", made))
+            source: _percentiles(group)
+            for source, group in (("measured", mine), ("generated", made))
             if group
         }
     return result
@@ -199,7 +204,7 @@ def _percentiles(group: Sequence[Trace]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the comparison; 2 where DIR isn't an ingested directory."""
+    """Print the comparison; 2 if DIR isn't an ingested directory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compare", metavar="DIR", help="ingested directory with capacity traces")
     parser.add_argument("--seeds", type=int, default=50, help="generated traces per kind")
@@ -213,9 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.json:
         print(json.dumps(table, indent=1))
         return 0
-    for kind, sides in table.items():
-        for side, row in sides.items():
-            print(f"\n{kind}, {side}: {row['traces']} traces; percentiles {_LEVELS}")
+    for kind, sources in table.items():
+        for source, row in sources.items():
+            print(f"\n{kind}, {source}: {row['traces']} traces; percentiles {_LEVELS}")
             for name, values in row.items():
                 if name != "traces":
                     print(f"  {name:<18}" + "".join(f"{v:10.2f}" for v in values))

@@ -124,7 +124,7 @@ class Path_(Part):
 class Flow(Part):
     """A connection, or ``count`` alike; several paths make it MPTCP.
 
-    ``cc`` defaults to the controller under test; where several paths and a cc per path are
+    ``cc`` defaults to the controller under test; if several paths and a cc per path are
     wanted, ``ccs`` names them. ``{i}`` in link names is the number of the copy, from 0.
     Without ``byte_counting`` the window grows by ACKs, not by what they acknowledge (RFC 5681
     against RFC 3465 and Linux), which under delayed ACKs is half as fast. A receiving application

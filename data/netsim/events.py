@@ -36,7 +36,7 @@ def tables(
         Source; a connection is called ``name/flow``.
     attributes : mapping, optional
         Further columns of each connection (strings), such as ``label``.
-    samples : ndarray, optional
+    samples : record array [k], optional
         What an agent has read besides (`data.netsim.agents.Session.samples`). A link that was
         read is a connection of its own, called ``name/link.LINK``.
 

@@ -14,11 +14,11 @@ from data.netsim.elements import Flow, Link, Path_
 from data.netsim.scenario import Scenario
 
 WARMUP_S = 0.5
-"""Background traffic begins so much earlier than the connection, as in the lab."""
+"""How much earlier than the connection its background traffic begins, as in the lab."""
 SEGMENT: dict[str, Any] = {"segment_bytes": 1424, "header_bytes": 76}
 """MPTCP's data sequence option takes 24 bytes of each segment."""
 READ_MS = 5.2
-"""The lab's receivers look at their sockets so often: a nap of 5 ms and their work."""
+"""How often the lab's receivers look at their sockets: after a nap of 5 ms and their work."""
 WINDOW_BYTES = 33_554_432
 """The lab's receive buffers, which limit nothing."""
 
@@ -30,7 +30,7 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
     ----------
     record : mapping
         ``scenario`` (of :class:`data.lab.scenario.Scenario`, as drawn for the run), ``seed``,
-        and ``lateness_us`` of the lab's emulator in that run, where it was measured.
+        and ``lateness_us`` of the lab's emulator in that run, if it was measured.
 
     Returns
     -------
@@ -127,5 +127,5 @@ def _background(
 
 
 def _greedy_mbps(flow: Background) -> float:
-    """The lab's senders, too, look at their sockets so often, and write one block each time."""
+    """Rate of a greedy sender of the lab, which writes one block every `READ_MS`."""
     return 8e-3 * flow.burst_bytes / READ_MS

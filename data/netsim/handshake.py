@@ -7,7 +7,7 @@ from typing import Any
 from data.netsim.acks import sample_rtt
 from data.netsim.cc.dispatch import cc_start
 from data.netsim.heap import push, take_packet
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.links import enqueue
 from data.netsim.pacing import set_pacing
 from data.netsim.sender import push_data
@@ -17,7 +17,7 @@ _SYN_TIMEOUT = 1_000_000_000
 _HEADER_SYN = 60
 
 
-@kernel
+@compiled
 def send_syn(S: Any, si: int) -> None:
     """Send the first packet of a subflow's handshake and arm its timer."""
     s = S.sub[si]
@@ -36,7 +36,7 @@ def send_syn(S: Any, si: int) -> None:
     enqueue(S, S.route[P.route], p)
 
 
-@kernel
+@compiled
 def on_synack(S: Any, p: int) -> None:
     """The handshake is done: first RTT sample, first data, further subflows join."""
     P = S.pkt[p]

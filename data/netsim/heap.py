@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import inlined, kernel
+from data.netsim.jit import compiled, inlined
 
 
 @inlined
 def _later(a: Any, b: Any) -> int:
-    """1 if ``a`` comes after ``b``, else 0; of equal times, which are rare, by sequence.
+    """1 if ``a`` comes after ``b``, else 0; if times are equal, which is rare, by sequence.
 
-    The sign of a difference, for the order of two events is nothing a branch can foresee.
+    It is the sign of a difference: a branch on the order of two events would often be mispredicted.
     """
     if a.t == b.t:
         return int(a.seq > b.seq)
@@ -26,7 +26,7 @@ def _put(e: Any, t: int, seq: int, kind: int, index: int) -> None:
     e.index = index
 
 
-@kernel
+@compiled
 def _place(heap: Any, i: int, t: int, seq: int, kind: int, index: int) -> None:
     """Put an event into the hole ``i``, or above it."""
     while i > 0:
@@ -39,7 +39,7 @@ def _place(heap: Any, i: int, t: int, seq: int, kind: int, index: int) -> None:
     _put(heap[i], t, seq, kind, index)
 
 
-@kernel
+@compiled
 def push_at(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
     """Add an event with a given place in the order."""
     g.heap_n += 1
@@ -53,7 +53,7 @@ def push(g: Any, heap: Any, t: int, kind: int, index: int) -> None:
     push_at(g, heap, t, g.seq, kind, index)
 
 
-@kernel
+@compiled
 def pop(g: Any, heap: Any) -> None:
     """Remove the first event: the hole sinks to a leaf, the last event rises from there."""
     n = g.heap_n - 1
@@ -73,7 +73,7 @@ def pop(g: Any, heap: Any) -> None:
     _place(heap, i, last.t, last.seq, last.kind, last.index)
 
 
-@kernel
+@compiled
 def replace_first(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) -> None:
     """Remove the first event and add another, which may well be the first again."""
     n = g.heap_n
@@ -93,7 +93,7 @@ def replace_first(g: Any, heap: Any, t: int, seq: int, kind: int, index: int) ->
 
 @inlined
 def take_packet(g: Any, pkt: Any) -> int:
-    """Index of a free packet; the kernel has seen to it that there is one."""
+    """Index of a free packet; the event loop has seen to it that there is one."""
     p = g.free_head
     g.free_head = pkt[p].next
     g.free_n -= 1

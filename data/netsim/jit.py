@@ -1,4 +1,4 @@
-"""How simulator functions are compiled, and when kept machine code is out of date."""
+"""Simulator functions are compiled here; machine code kept from older sources is removed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def kernel(function: F) -> F:
+def compiled(function: F) -> F:
     """Compile a function of the simulator (nopython, without the GIL); not for Python to call."""
     return cast(F, numba.njit(**_INNER)(function))
 
@@ -44,7 +44,7 @@ def entry(function: F) -> F:
     if JIT_OFF:
         return function
     _forget_stale_code()
-    compiled = numba.njit(cache=True, **_OPTIONS)(function)
+    machine_code = numba.njit(cache=True, **_OPTIONS)(function)
     ready = False
 
     @functools.wraps(function)
@@ -53,11 +53,11 @@ def entry(function: F) -> F:
         if not ready:
             # numba's own lock: no other thread, here or in numba, compiles by changed settings.
             with global_compiler_lock:
-                if not compiled.signatures:
+                if not machine_code.signatures:
                     with _one_process(function), _optimised_once(function.__qualname__):
-                        compiled.compile(tuple(map(compiled.typeof_pyval, arguments)))
+                        machine_code.compile(tuple(map(machine_code.typeof_pyval, arguments)))
                 ready = True
-        return compiled(*arguments)
+        return machine_code(*arguments)
 
     return cast(F, call)
 

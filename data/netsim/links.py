@@ -1,4 +1,4 @@
-"""Links: lose, queue, serve, delay. One event per packet and link.
+"""A link loses, queues, serves and delays packets, by one event per packet and link.
 
 A first-in-first-out queue whose drops are decided at arrival needs no event of its own: the
 moment a packet leaves is known when it arrives, and how many packets wait is known from the
@@ -12,13 +12,13 @@ from typing import Any
 
 from data.netsim.aqm import DROP, MARK, PASS, at_door, codel_drops
 from data.netsim.heap import give_packet, pop, push, push_at, replace_first
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.rates import OPPORTUNITIES, delay_at, finish_time
 from data.netsim.rng import uniform, weibull
 from data.netsim.state import BERNOULLI, CODEL, EV_FREE, EV_LINK, EV_PACKET, FAR
 
 
-@kernel
+@compiled
 def enqueue(S: Any, li: int, p: int) -> None:
     """A packet arrives at a link."""
     now = S.g.now
@@ -72,7 +72,7 @@ def enqueue(S: Any, li: int, p: int) -> None:
             L.qhead = p
 
 
-@kernel
+@compiled
 def settle(S: Any, L: Any, now: int) -> None:
     """Take out of the queue what is in service or gone by now."""
     while L.qhead >= 0 and S.pkt[L.qhead].start <= now:
@@ -81,7 +81,7 @@ def settle(S: Any, L: Any, now: int) -> None:
         L.qhead = S.pkt[L.qhead].next
 
 
-@kernel
+@compiled
 def _is_lost(rng: Any, L: Any, li: int) -> bool:
     if L.loss_model == BERNOULLI:
         return bool(uniform(rng, li) < L.loss_good)
@@ -94,7 +94,7 @@ def _is_lost(rng: Any, L: Any, li: int) -> bool:
     return bool(uniform(rng, li) < (L.loss_bad if L.bad != 0 else L.loss_good))
 
 
-@kernel
+@compiled
 def _launch(S: Any, L: Any, li: int, p: int, depart: int) -> None:
     """Put a packet on the wire: it will be at the other end after the delay."""
     P = S.pkt[p]
@@ -120,7 +120,7 @@ def _launch(S: Any, L: Any, li: int, p: int, depart: int) -> None:
     L.tail = p
 
 
-@kernel
+@compiled
 def deliver(S: Any, li: int) -> int:
     """The packet at the head of a link's wire reaches its end; its event, the first, goes.
 
@@ -158,7 +158,7 @@ def deliver(S: Any, li: int) -> int:
     return int(p)
 
 
-@kernel
+@compiled
 def _append_waiting(S: Any, L: Any, p: int) -> None:
     if L.wait_tail >= 0:
         S.pkt[L.wait_tail].next = p
@@ -169,7 +169,7 @@ def _append_waiting(S: Any, L: Any, p: int) -> None:
     L.q_bytes += S.pkt[p].wire
 
 
-@kernel
+@compiled
 def _serve(S: Any, L: Any, li: int, p: int, now: int) -> None:
     P = S.pkt[p]
     P.next = -1
@@ -184,7 +184,7 @@ def _serve(S: Any, L: Any, li: int, p: int, now: int) -> None:
     push(S.g, S.heap, depart, EV_FREE, li)
 
 
-@kernel
+@compiled
 def server_free(S: Any, li: int) -> None:
     """A CoDel link has sent a packet: take the next one that CoDel lets pass."""
     L = S.link[li]

@@ -1,4 +1,4 @@
-"""Figures of one simulation: run it, sample it, sum it up."""
+"""Run one simulation, sample it and sum it up in metrics."""
 
 from __future__ import annotations
 

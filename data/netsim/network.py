@@ -13,7 +13,7 @@ from data.netsim import state as st
 from data.netsim import traces
 from data.netsim.cc import CONTROLS, fields
 from data.netsim.elements import Flow, Link
-from data.netsim.kernel import RESERVE, advance
+from data.netsim.event_loop import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
 from data.netsim.records import doubled, fill_subflow
 from data.netsim.rings import ring_need
@@ -33,7 +33,7 @@ class Network:
     controller : str, optional
         Congestion control of the flows that don't name one.
     seed : int, optional
-        Of all random streams and start times, and of generated traces that name none.
+        Seed of all random streams and start times, and of generated traces that name none.
     log : bool, optional
         Keep the events of every ACK (`log_rows`).
 
@@ -86,7 +86,7 @@ class Network:
         return np.concatenate(self._logs) if self._logs else self.state.log[:0].copy()
 
     def take_log(self, keep: bool) -> np.ndarray[Any, Any]:
-        """Observations logged since the last call; kept for `log_rows` where asked for."""
+        """Observations logged since the last call; kept for `log_rows` if asked for."""
         self._drain_log()
         new = np.concatenate(self._logs[self._log_taken :])
         if keep:

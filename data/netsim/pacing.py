@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.heap import push
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import EV_PACE
 
 _UNPACED = 10
 """The first segments of a connection are sent at once."""
 
 
-@kernel
+@compiled
 def set_pacing(s: Any) -> None:
     """The kernel's pacing rate: twice the window per RTT in slow start, 1.2 times after."""
     if s.pacing == 1 and s.srtt > 0:
@@ -24,7 +24,7 @@ def set_pacing(s: Any) -> None:
         s.pace_burst = min(44, max(2, int(s.pacing_rate / 1024.0 / s.wire)))
 
 
-@kernel
+@compiled
 def paced_out(S: Any, si: int, s: Any) -> bool:
     """Whether pacing forbids sending now; arms the timer for when it allows it again."""
     if s.pacing == 0 or s.pace_next <= S.g.now:
@@ -36,12 +36,12 @@ def paced_out(S: Any, si: int, s: Any) -> bool:
     return True
 
 
-@kernel
+@compiled
 def spend_pace(S: Any, s: Any, segments: int) -> None:
     """Put off the next transmission by the time that ``segments`` take at the pacing rate."""
     if s.pacing == 0 or s.pacing_rate <= 0.0 or s.sent < _UNPACED:
         return
     now = S.g.now
     span = int(segments * s.wire * 1e9 / s.pacing_rate)
-    # What is sent late makes the next gap shorter, down to half (tcp_update_skb_after_send).
+    # A segment sent late makes the next gap shorter, down to half (tcp_update_skb_after_send).
     s.pace_next = max(s.pace_next, now) + span - min(span // 2, max(0, now - s.pace_next))

@@ -1,4 +1,4 @@
-"""What a publication says about a scenario: its numbers, its statements, what it leaves open."""
+"""A scenario may carry its publication's numbers and statements, and what that leaves open."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Paper(Strict):
     notes: str = ""
 
     def of(self, label: str, controller: str) -> dict[str, float]:
-        """Metric -> the paper's number for a variant and control, where it has one."""
+        """Metric -> the paper's number for a variant and control, if it has one."""
         return {metric: value for metric, at, cc, value in self.numbers()
                 if at in ("", label) and cc == controller}  # fmt: skip
 
@@ -100,6 +100,6 @@ class Paper(Strict):
 
 
 def split(term: str) -> tuple[str, str]:
-    """Control and variant of a claim's term; "" where it names no variant."""
+    """Control and variant of a claim's term; "" if it names no variant."""
     controller, _, label = term.partition("@")
     return controller.strip(), label.strip()

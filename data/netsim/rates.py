@@ -1,10 +1,10 @@
-"""When a link finishes a packet, and how long it delays it: constants, steps, opportunities."""
+"""A link's rate and delay, constant or a series, say when a packet leaves it and arrives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR
 
 STEPS, OPPORTUNITIES = 1, 2
@@ -14,7 +14,7 @@ OPPORTUNITY_BYTES = 1500
 _BIT_NS = 8_000_000_000
 
 
-@kernel
+@compiled
 def finish_time(S: Any, L: Any, start: int, size: int) -> int:
     """When a packet whose service may begin at ``start`` has left the link (ns).
 
@@ -42,7 +42,7 @@ def finish_time(S: Any, L: Any, start: int, size: int) -> int:
         t = end
 
 
-@kernel
+@compiled
 def _step_end(S: Any, L: Any, t: int) -> int:
     """Move the cursor to the step in force at ``t``; when that step ends."""
     while True:
@@ -62,7 +62,7 @@ def _step_end(S: Any, L: Any, t: int) -> int:
             L.rate_base += L.rate_period
 
 
-@kernel
+@compiled
 def _opportunity(S: Any, L: Any, start: int, size: int) -> int:
     if L.opportunity_t < start:
         L.opportunity_left = 0
@@ -83,7 +83,7 @@ def _opportunity(S: Any, L: Any, start: int, size: int) -> int:
     return int(L.opportunity_t)
 
 
-@kernel
+@compiled
 def delay_at(S: Any, L: Any, t: int) -> int:
     """Propagation delay in force at ``t`` (ns); ``t`` never goes back."""
     if L.delay_n == 0:

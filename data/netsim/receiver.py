@@ -1,8 +1,8 @@
 """The receiving end: reassembly per subflow and per connection, acknowledgements.
 
 A segment's place in the order of arrival is logged, and an ACK carries how many arrivals the
-receiver had seen: the sender so learns exactly what SACK blocks without a limit would tell it,
-also when ACKs are lost or delayed.
+receiver had seen. So the sender learns exactly what SACK blocks without a limit would say, also
+when ACKs are lost or delayed.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from data.netsim.cc.dispatch import cc_receive
 from data.netsim.heap import give_packet, push, take_packet
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.links import enqueue
 from data.netsim.state import ACK, EV_DELACK, FAR
 
 
-@kernel
+@compiled
 def on_data(S: Any, p: int) -> None:
     """A data segment arrives."""
     g = S.g
@@ -66,7 +66,7 @@ def on_data(S: Any, p: int) -> None:
             push(g, S.heap, due, EV_DELACK, si)
 
 
-@kernel
+@compiled
 def _reassemble(S: Any, s: Any, data: int) -> None:
     """In-order data of a subflow reaches the connection."""
     c = S.conn[s.conn]
@@ -84,7 +84,7 @@ def _reassemble(S: Any, s: Any, data: int) -> None:
         c.done_t = S.g.now
 
 
-@kernel
+@compiled
 def acknowledge(S: Any, s: Any, p: int) -> None:
     """Send an ACK of everything so far, in packet ``p``."""
     P = S.pkt[p]
@@ -105,7 +105,7 @@ def acknowledge(S: Any, s: Any, p: int) -> None:
     enqueue(S, S.route[P.route], p)
 
 
-@kernel
+@compiled
 def on_delack(S: Any, si: int) -> None:
     """The delayed-ACK timer's event is due."""
     s = S.sub[si]

@@ -1,4 +1,4 @@
-"""A subflow's record at the start, and arrays that grow."""
+"""Fill the record of a new subflow, and double arrays that are full."""
 
 from __future__ import annotations
 

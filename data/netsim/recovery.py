@@ -1,4 +1,4 @@
-"""Loss detection and recovery after the kernel: RACK, PRR, congestion states, undo, RTO, TLP.
+"""Loss detection and recovery as in Linux: RACK, PRR, congestion states, undo, RTO, TLP.
 
 RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 (timer) and RFC 3522 (Eifel detection by
 timestamps), with the state names and transitions of Linux' tcp_input.c.
@@ -10,7 +10,7 @@ from typing import Any
 
 from data.netsim.cc.dispatch import cc_set_state, cc_ssthresh
 from data.netsim.heap import note, push
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.rings import number
 from data.netsim.state import (
     CWR,
@@ -32,13 +32,13 @@ RTO_MAX = 120_000_000_000
 _DUPTHRESH = 3
 
 
-@kernel
+@compiled
 def in_flight(s: Any) -> int:
     """Segments believed to be in the network."""
     return int(s.snd_nxt - s.snd_una - s.sacked_out - s.lost_out + s.retrans_out)
 
 
-@kernel
+@compiled
 def unlink(S: Any, s: Any, i: int) -> None:
     """Take a segment off the list of transmissions in order of sending."""
     X = S.tx[i]
@@ -52,7 +52,7 @@ def unlink(S: Any, s: Any, i: int) -> None:
         s.sent_tail = X.prev
 
 
-@kernel
+@compiled
 def mark_lost(s: Any, X: Any, n: int) -> None:
     """Count a segment as lost; a lost retransmission becomes due again."""
     if X.bits & F_RETRANS:
@@ -66,18 +66,18 @@ def mark_lost(s: Any, X: Any, n: int) -> None:
     s.retx_hint = min(s.retx_hint, n)
 
 
-@kernel
+@compiled
 def set_state(S: Any, si: int, s: Any, state: int) -> None:
-    """Enter a congestion state; tells the congestion control and the log."""
+    """Enter a congestion state, and report it to the congestion control and the log."""
     if s.ca_state != state:
         cc_set_state(S.sub, S.conn[s.conn], s, state, S.g.now)
         s.ca_state = state
         note(S.g, S.log, si, LOG_STATE, state)
 
 
-@kernel
+@compiled
 def arm_rto(S: Any, si: int, s: Any) -> None:
-    """(Re)start the retransmission timer, as a tail loss probe where one is allowed."""
+    """(Re)start the retransmission timer, as a tail loss probe if one is allowed."""
     g = S.g
     s.tlp = 0
     if s.snd_una == s.snd_nxt:
@@ -99,7 +99,7 @@ def arm_rto(S: Any, si: int, s: Any) -> None:
         push(g, S.heap, s.rto_at, EV_RTO, si)
 
 
-@kernel
+@compiled
 def detect_lost(S: Any, si: int, s: Any) -> int:
     """RACK: what was sent a reordering window before something delivered is lost.
 
@@ -137,7 +137,7 @@ def detect_lost(S: Any, si: int, s: Any) -> int:
     return marked
 
 
-@kernel
+@compiled
 def start_reduction(S: Any, s: Any) -> None:
     """Begin a proportional rate reduction towards the congestion control's ssthresh."""
     s.high_seq = s.snd_nxt
@@ -149,7 +149,7 @@ def start_reduction(S: Any, s: Any) -> None:
     s.ssthresh = cc_ssthresh(S.sub, S.conn[s.conn], s, S.g.now)
 
 
-@kernel
+@compiled
 def enter_cwr(S: Any, si: int, s: Any) -> None:
     """React to an ECN mark or a repaired tail loss: reduce without retransmitting."""
     if s.ca_state < CWR:
@@ -159,7 +159,7 @@ def enter_cwr(S: Any, si: int, s: Any) -> None:
         set_state(S, si, s, CWR)
 
 
-@kernel
+@compiled
 def _forget_retransmissions(S: Any, s: Any) -> None:
     """The next retransmission is the first, unless one of before may still arrive."""
     head = S.tx[s.ring + (s.snd_una & s.mask)]
@@ -167,7 +167,7 @@ def _forget_retransmissions(S: Any, s: Any) -> None:
         s.retrans_stamp = -1
 
 
-@kernel
+@compiled
 def enter_recovery(S: Any, si: int, s: Any) -> None:
     """Start fast recovery; in CWR the reduction under way goes on."""
     s.undo = s.snd_una
@@ -180,14 +180,14 @@ def enter_recovery(S: Any, si: int, s: Any) -> None:
     set_state(S, si, s, RECOVERY)
 
 
-@kernel
+@compiled
 def end_reduction(s: Any) -> None:
     """Recovery or CWR is over: the window is what the congestion control asked for."""
     if s.own == 0 and s.ssthresh < FAR and (s.ca_state == CWR or s.undo >= 0):
         s.cwnd = s.ssthresh
 
 
-@kernel
+@compiled
 def reduce_window(s: Any, newly_delivered: int, newly_lost: int, advanced: bool) -> None:
     """One step of PRR with the slow-start reduction bound."""
     if newly_delivered <= 0 or s.prior_cwnd == 0:
@@ -206,7 +206,7 @@ def reduce_window(s: Any, newly_delivered: int, newly_lost: int, advanced: bool)
     s.cwnd = flight + n
 
 
-@kernel
+@compiled
 def undo(S: Any, s: Any, unmark: bool) -> None:
     """The reduction was for nothing: put window and threshold back."""
     if unmark:
@@ -227,7 +227,7 @@ def undo(S: Any, s: Any, unmark: bool) -> None:
     s.undo = -1
 
 
-@kernel
+@compiled
 def _relink(S: Any, s: Any, i: int) -> None:
     """Put a segment that is not lost after all back at the front of the list."""
     X = S.tx[i]
@@ -242,7 +242,7 @@ def _relink(S: Any, s: Any, i: int) -> None:
     s.sent_head = i
 
 
-@kernel
+@compiled
 def enter_loss(S: Any, si: int, s: Any) -> None:
     """The retransmission timer went off: all that was not sent just now is lost."""
     if s.ca_state <= DISORDER or s.snd_una >= s.high_seq:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import BURST, FAR, FIRST_RING
 
 
@@ -16,15 +16,15 @@ def ring_need(length: int) -> int:
     return 2 * max(length, 4 * BURST)
 
 
-@kernel
+@compiled
 def number(s: Any, i: int) -> int:
     """Number of the unacknowledged segment at a place of the ring."""
     return int(s.snd_una + ((i - s.ring - s.snd_una) & s.mask))
 
 
-@kernel
+@compiled
 def longer_ring(S: Any, s: Any) -> None:
-    """Double a ring, in its place or at the end of all, where the kernel has seen to room."""
+    """Double a ring, in its place or at the end of all; the event loop has made room before."""
     mask = 2 * s.mask + 1
     if mask <= s.room:
         _move(S, s, s.ring, mask)
@@ -39,9 +39,9 @@ def longer_ring(S: Any, s: Any) -> None:
         g.ring_need = max(g.ring_need, c.ring_need)
 
 
-@kernel
+@compiled
 def shorter_ring(S: Any, s: Any) -> None:
-    """Give a ring the length its window needs; what it had stays its own.
+    """Give a ring the length its window needs; the rest of its room stays reserved for it.
 
     Called before a segment of a number that ``FIRST_RING`` divides is sent.
     """
@@ -57,9 +57,9 @@ def shorter_ring(S: Any, s: Any) -> None:
         _move(S, s, s.ring, mask)
 
 
-@kernel
+@compiled
 def _move(S: Any, s: Any, ring: int, mask: int) -> None:
-    """Move the segments under way; no new place may be the old one of another segment."""
+    """Move the segments under way; none goes to the old place of one that has yet to move."""
     for n in range(s.snd_una, s.snd_nxt):
         i = s.ring + (n & s.mask)
         j = ring + (n & mask)
@@ -78,6 +78,6 @@ def _move(S: Any, s: Any, ring: int, mask: int) -> None:
     s.mask = mask
 
 
-@kernel
+@compiled
 def _moved(s: Any, i: int, ring: int, mask: int) -> int:
     return ring + (number(s, i) & mask) if i >= 0 else -1

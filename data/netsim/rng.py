@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 _M1 = 4294967087
 _M2 = 4294944443
@@ -22,7 +22,7 @@ def streams(seed: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
     Returns
     -------
-    ndarray of int64, shape (count, 6)
+    int64 array [count, 6]
     """
     words = np.random.SeedSequence(seed).generate_state(count * 6, np.uint64).reshape(count, 6)
     state = np.empty((count, 6), np.int64)
@@ -31,7 +31,7 @@ def streams(seed: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return state
 
 
-@kernel
+@compiled
 def uniform(rng: Any, stream: int) -> float:
     """Next number of a stream, in (0, 1)."""
     a = (1403580 * rng[stream, 1] - 810728 * rng[stream, 0]) % _M1
@@ -48,13 +48,13 @@ def uniform(rng: Any, stream: int) -> float:
     return float(difference * _SCALE)
 
 
-@kernel
+@compiled
 def exponential(rng: Any, stream: int, mean: float) -> float:
     """Exponentially distributed number with the given mean."""
     return -mean * math.log(uniform(rng, stream))
 
 
-@kernel
+@compiled
 def weibull(rng: Any, stream: int, scale: float, power: float) -> float:
     """Weibull-distributed number; ``power`` is one over the shape."""
     return float(scale * (-math.log(uniform(rng, stream))) ** power)

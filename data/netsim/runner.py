@@ -34,7 +34,7 @@ MOST_JOBS = 1024
 
 Row = dict[str, Any]
 Progress = Callable[[Iterable[Row], str, int], Iterable[Row]]
-"""Passes results on while it shows how many of how many there are."""
+"""``progress(results, what, total)`` passes results on and shows how far they are."""
 
 
 def evaluate(
@@ -65,7 +65,7 @@ def evaluate(
     -------
     list of dict
         ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
-        lo and hi bound the mean with 95 % confidence (Student's t over seeds; None where there is
+        lo and hi bound the mean with 95 % confidence (Student's t over seeds; None if there is
         one), ``paper`` has the publication's numbers by metric (``flows.NAME``: a flow's goodput).
 
     Raises
@@ -231,11 +231,11 @@ SHOWN = (
     "fct_ms",
     "jain",
 )
-"""Metrics that are always printed; others where the paper has them."""
+"""Metrics that are always printed; others if the paper has them."""
 
 
 def _print_rows(rows: list[Row]) -> None:
-    """A table; the paper's number, where there is one, stands behind ours."""
+    """A table; the paper's number, if there is one, stands behind ours."""
     extra = dict.fromkeys(name for row in rows for name in row["paper"] if name not in SHOWN)
     shown = (*SHOWN, *extra)
     table = [["scenario", "cc", *shown]]

@@ -121,7 +121,7 @@ def expand(tree: dict[str, Any], where: str) -> dict[str, Any]:
     Raises
     ------
     UserError
-        Where the range isn't two whole numbers; ``where`` is the file's name.
+        If the range isn't two whole numbers; ``where`` is the file's name.
     """
     links: dict[str, Any] = {}
     for name, link in (tree.get("links") or {}).items():

@@ -1,17 +1,17 @@
-"""Which data goes next, and over which subflow: minRTT (tcco.txt eqs. 1-2), in turn, redundant."""
+"""A scheduler chooses the next data and its subflow: minRTT (tcco.txt eqs. 1-2) and others."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.pacing import paced_out
 from data.netsim.recovery import in_flight
 from data.netsim.rings import longer_ring
 from data.netsim.state import FAR, LOSS, REDUNDANT, ROUND_ROBIN
 
 
-@kernel
+@compiled
 def choose(S: Any, c: Any) -> int:
     """Subflow for the next new segment, or -1.
 
@@ -42,7 +42,7 @@ def choose(S: Any, c: Any) -> int:
     return best
 
 
-@kernel
+@compiled
 def ring_full(S: Any, s: Any) -> bool:
     """Whether the ring has no place for a new segment and may not be longer."""
     if s.snd_nxt - s.snd_una <= s.mask:
@@ -53,7 +53,7 @@ def ring_full(S: Any, s: Any) -> bool:
     return False
 
 
-@kernel
+@compiled
 def _any_fresh(S: Any, c: Any) -> bool:
     for si in range(c.sub0, c.sub0 + c.sub_n):
         if S.sub[si].established != 0 and S.sub[si].stale == 0:
@@ -61,7 +61,7 @@ def _any_fresh(S: Any, c: Any) -> bool:
     return False
 
 
-@kernel
+@compiled
 def has_data(S: Any, c: Any, s: Any) -> bool:
     """Whether the connection has a segment to send over a subflow, within the peer's window."""
     if c.scheduler == REDUNDANT:
@@ -72,7 +72,7 @@ def has_data(S: Any, c: Any, s: Any) -> bool:
     return bool(c.data_nxt < c.data_end and c.data_nxt < c.edge)
 
 
-@kernel
+@compiled
 def next_data(S: Any, c: Any, s: Any) -> int:
     """Data-level number of the next segment for a subflow, or -1 when there is none."""
     if c.scheduler == REDUNDANT:
@@ -93,7 +93,7 @@ def next_data(S: Any, c: Any, s: Any) -> int:
     return -1
 
 
-@kernel
+@compiled
 def hand_over(S: Any, c: Any, s: Any) -> None:
     """Queue a silent subflow's unacknowledged data for the other subflows."""
     for n in range(s.snd_una, s.snd_nxt):

@@ -6,7 +6,7 @@ from typing import Any
 
 from data.netsim.cc.dispatch import cc_restart
 from data.netsim.heap import note, push, take_packet
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.links import enqueue
 from data.netsim.pacing import paced_out, spend_pace
 from data.netsim.recovery import arm_rto, in_flight, unlink
@@ -28,7 +28,7 @@ from data.netsim.state import (
 )
 
 
-@kernel
+@compiled
 def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
     """Send segment ``n``, for the first time (``n == snd_nxt``) or again."""
     g = S.g
@@ -90,7 +90,7 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
     enqueue(S, S.route[P.route], p)
 
 
-@kernel
+@compiled
 def _retransmit(S: Any, si: int, s: Any, room: int) -> int:
     """Send again what is lost, as far as the window allows; segments sent."""
     sent = 0
@@ -111,7 +111,7 @@ def _retransmit(S: Any, si: int, s: Any, room: int) -> int:
     return sent
 
 
-@kernel
+@compiled
 def push_data(S: Any, ci: int) -> None:
     """Send what windows, pacing and data of a connection allow now."""
     c = S.conn[ci]
@@ -145,7 +145,7 @@ def push_data(S: Any, ci: int) -> None:
         _validate_window(S, c, S.sub[si])
 
 
-@kernel
+@compiled
 def _restart_after_idle(S: Any, s: Any) -> None:
     """Halve the window per RTO of silence (RFC 2861), as the kernel does by default."""
     if s.snd_nxt > s.snd_una or s.last_sent < 0 or s.pacing == 2:
@@ -160,7 +160,7 @@ def _restart_after_idle(S: Any, s: Any) -> None:
         s.last_sent = S.g.now
 
 
-@kernel
+@compiled
 def _validate_window(S: Any, c: Any, s: Any) -> None:
     """Note whether the window was the limit (tcp_cwnd_validate) or the application."""
     if s.established == 0:

@@ -39,7 +39,7 @@ NO_LOSS, BERNOULLI, GILBERT = range(3)
 MINRTT, ROUND_ROBIN, REDUNDANT = range(3)
 SCHEDULERS = {"minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT}
 
-# Why the kernel came back before its time.
+# Why the event loop came back before its time.
 DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP, NEED_RING = range(5)
 
 # Logged variables, in this order, by the names of data.schema.VARIABLES.
@@ -176,10 +176,14 @@ SUBFLOW_FIELDS = {
 SEGMENT = record(sent="i8", dsn="i8", bits="i4", prev="i4", next="i4")
 
 RATE = record(delivered="i8", delivered_t="i8", first_tx="i8", app_limited="i8")
-"""What a segment keeps for the rate sample (tcp_rate.c), where a control takes one."""
+"""What a segment keeps for the rate sample (tcp_rate.c), if a control takes one."""
 
 ARRIVAL = record(came="i8", nth="i8")
-"""The segment that came to a place, and the one that was the so manieth to come."""
+"""Entry of the ring in which a receiver notes arrivals, by two separate indices.
+
+At the place of segment n, ``came`` is n once the segment has arrived. At the place of arrival k
+(the k-th segment to arrive), ``nth`` is the number of the segment that arrived then.
+"""
 
 LOG = record(t="i8", sub="i8", variable="i8", value="i8")
 

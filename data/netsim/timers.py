@@ -6,14 +6,14 @@ from typing import Any
 
 from data.netsim.handshake import send_syn
 from data.netsim.heap import push
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.recovery import arm_rto, detect_lost, enter_loss, enter_recovery
 from data.netsim.scheduler import hand_over, next_data, ring_full
 from data.netsim.sender import push_data, transmit
 from data.netsim.state import EV_REO, EV_RTO, FAR, RECOVERY, REDUNDANT
 
 
-@kernel
+@compiled
 def on_reo(S: Any, si: int) -> None:
     """The reordering timer's event is due."""
     s = S.sub[si]
@@ -31,7 +31,7 @@ def on_reo(S: Any, si: int) -> None:
         push_data(S, s.conn)
 
 
-@kernel
+@compiled
 def on_pace(S: Any, si: int) -> None:
     """The pacing timer's event is due (or a burst goes on)."""
     s = S.sub[si]
@@ -40,7 +40,7 @@ def on_pace(S: Any, si: int) -> None:
     push_data(S, s.conn)
 
 
-@kernel
+@compiled
 def on_rto(S: Any, si: int) -> None:
     """The retransmission timer's event is due: probe, or time out."""
     s = S.sub[si]
@@ -73,7 +73,7 @@ def on_rto(S: Any, si: int) -> None:
     push_data(S, s.conn)
 
 
-@kernel
+@compiled
 def _probe(S: Any, si: int, s: Any) -> None:
     """Tail loss probe: new data if there is some, else the last segment once more."""
     c = S.conn[s.conn]

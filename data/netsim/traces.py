@@ -14,7 +14,7 @@ from data.netsim.bounds import MOST_MBPS
 from data.netsim.rates import OPPORTUNITIES, STEPS
 
 MOST_BYTES = 256 << 20
-"""Of a trace file; one of a day at 100 Mbps is no larger."""
+"""Size of a trace file at most; one of a day at 100 Mbps is no larger."""
 MOST_S = 1e6
 """Latest time of a trace."""
 

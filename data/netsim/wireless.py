@@ -1,4 +1,4 @@
-"""Made-up wireless links as varied as measured ones: how unsteady a trace is, is drawn too.
+"""Generated wireless links vary as measured ones do: each trace's unsteadiness is drawn too.
 
 A rate is a slow and a fast first-order process, both in its logarithm, and pauses. Their
 constants were chosen by `data.netsim.capacity` to resemble public traces of each kind
@@ -15,7 +15,7 @@ import numpy as np
 
 STEP_S = 0.1
 _PAUSED = 0.01
-"""Of its rate, what a link has left in a pause."""
+"""Share of its rate that a link has left in a pause."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Kind:
     slow_s, fast_s : float
         Time constants of the two processes.
     slow_share : float
-        Of the variance.
+        Share of the variance that the slow process has.
     slot_s : float
         The slow process moves only at multiples of this; 0: always.
     pausing : float
@@ -68,7 +68,7 @@ def rates(kind: Kind, count: int, rng: np.random.Generator) -> np.ndarray[Any, A
 
     Returns
     -------
-    float64 [count]
+    float64 array [count]
         All above 0.
     """
     spread = kind.spread * np.exp(rng.normal(0.0, kind.spread_log_sd))

@@ -1,4 +1,4 @@
-"""Whether a scenario is more work than anyone waits for: in memory, packets and samples."""
+"""A scenario that would take too much memory, too many packets or samples is refused here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Protocol):
-    """What of a scenario says how much work it is."""
+    """The part of a scenario that its amount of work follows from."""
 
     @property
     def duration_s(self) -> float:
@@ -49,12 +49,12 @@ class Asked(Protocol):
 
 
 def check(spec: Asked) -> None:
-    """Refuse a scenario that would take more memory or time than anyone waits for.
+    """Refuse a scenario that would take too much memory or time.
 
     Raises
     ------
     ValueError
-        With the figure and what to lower.
+        The message has the figure and says what to lower.
     """
     flows = sum(flow.count for flow in spec.flows)
     if flows > MOST_FLOWS:
@@ -77,7 +77,7 @@ def check_work(spec: Asked) -> None:
     Raises
     ------
     ValueError
-        With about how many they are.
+        The message says about how many there would be.
     """
     # A link's flows share its rate: what all may send over their narrowest one is cut to that.
     through: dict[str, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""What an environment that keeps its episodes' events offers."""
+"""Environments that keep their episodes' events write them as an ingested directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from data.netsim import events
 
 
 class Logged:
-    """Writes the episode of an environment's ``session``, where ``keep_log`` kept it."""
+    """Writes the episode of an environment's ``session``, if ``keep_log`` kept it."""
 
     session: Any
     _keep: bool

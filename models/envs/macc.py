@@ -70,7 +70,7 @@ class MaccParams(Strict):
     start_cwnd: int = Field(200, ge=2)
     """Window at which slow start ends and the agent takes over (ours)."""
     start_intervals: int = Field(25, ge=1)
-    """After so many steps the agents take over in any case (ours)."""
+    """Steps after which the agents take over in any case (ours)."""
     steps: int = Field(300, ge=1)
     """Steps of an episode: 60 s (ours)."""
 
@@ -222,7 +222,7 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         """Nothing to release."""
 
     def _read(self, network: Network) -> Iterator[tuple[int, str, int]]:
-        """What `features.macc` needs and no ACK tells."""
+        """Values that `features.macc` needs and no ACK carries."""
         for i in range(self.params.senders):
             place = subflow_place(network, i)
             payload = int(network.connection(i)["payload"])

@@ -35,7 +35,7 @@ class NuwaReward(Strict):
     theta: float = Field(0.4, ge=0)
     phi: float = Field(0.2, ge=0)
     alpha: float = Field(0.6, gt=0, lt=1)
-    """Of the alpha-fairness function; below 1, as its logarithm has no value at 0."""
+    """alpha of the alpha-fairness function; below 1, as its logarithm has no value at 0."""
     throughput_unit_bps: float = Field(1e7, gt=0)
     delay_unit_us: float = Field(1e5, gt=0)
 
@@ -74,7 +74,7 @@ class NuwaParams(Strict):
     steps: int = Field(800, ge=1)
     """Steps of an episode (section V.B)."""
     start_intervals: int = Field(20, ge=1)
-    """After so many intervals the agent begins even where slow start isn't over (ours)."""
+    """Intervals after which the agent begins even if slow start isn't over (ours)."""
 
 
 class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
@@ -197,7 +197,7 @@ class ReceiverReader:
         self._delay_sum = self._delay_n = 0
 
     def __call__(self, network: Network) -> Iterator[tuple[int, str, int]]:
-        """What `features.nuwa` needs; no delay where nothing came."""
+        """Values that `features.nuwa` needs; no delay if nothing came."""
         place = subflow_place(network, 0)
         s, payload = network.state.sub[place], int(network.connection(0)["payload"])
         window = min(int(s["rx_window"]), int(network.connection(0)["window"]))

@@ -38,7 +38,7 @@ class TccoReward(Strict):
     resolution_us: float = Field(1000.0, gt=0)
     """Resolution of the RTT (sigma, eq. 11)."""
     steepness: float = Field(10.0, gt=0)
-    """Of the change from throughput to delay (kappa, eq. 12)."""
+    """Steepness of the change from throughput to delay (kappa, eq. 12)."""
     delay_weight: float = Field(1.0, gt=0)
     """w_D, eq. 13."""
     throughput_weight: float = Field(2e-9, gt=0)
@@ -67,7 +67,7 @@ class TccoReward(Strict):
 
         Parameters
         ----------
-        history : float64 [history, 6]
+        history : float64 array [history, 6]
             `features.tcco.FEATURES` after the step, in their units, oldest first.
         delta : int
             The action's delta of this subflow.
@@ -101,7 +101,7 @@ class TccoParams(Strict):
     start_cwnd: int = Field(32, ge=2)
     """Window at which the Start phase ends (section III.C.1: "a low threshold"; ours)."""
     start_intervals: int = Field(100, ge=1)
-    """After so many intervals the agent takes over in any case (ours)."""
+    """Intervals after which the agent takes over in any case (ours)."""
     probe_intervals: int = Field(500, ge=0)
     """Intervals from one Probe phase, which drains the queue, to the next; 0: none (ours)."""
     steps: int = Field(1000, ge=1)
@@ -258,7 +258,7 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
 
 
 def read_delivered(network: Network) -> Iterator[tuple[int, str, int]]:
-    """What `features.tcco` needs and no ACK tells, of the first connection's subflows."""
+    """Values that `features.tcco` needs and no ACK carries, of the first connection's subflows."""
     payload = int(network.connection(0)["payload"])
     for i, s in enumerate(network.subflows(0)):
         yield subflow_place(network, 0, i), "delivered_bytes", int(s["delivered"]) * payload

@@ -1,4 +1,4 @@
-"""Many of MA-CC's environment side by side in threads, which PettingZoo has nothing for."""
+"""Many MA-CC environments are stepped side by side in threads, which PettingZoo doesn't offer."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Teams:
         Returns
         -------
         observations : dict
-            Agent -> float32 [num_envs, features].
+            Agent -> float32 array [num_envs, features].
         infos : list of dict
-            Of each environment, by agent.
+            One per environment, by agent.
         """
         seeds = [None if seed is None else seed + i for i in range(len(self.envs))]
         results = list(self._pool.map(lambda env, one: env.reset(seed=one), self.envs, seeds))
@@ -61,15 +61,15 @@ class Teams:
         Parameters
         ----------
         actions : mapping
-            Agent -> its action in each environment, int [num_envs].
+            Agent -> its action in each environment, int array [num_envs].
 
         Returns
         -------
         observations : dict
-            Agent -> float32 [num_envs, features].
+            Agent -> float32 array [num_envs, features].
         rewards : dict
-            Agent -> float64 [num_envs], 0 where the step was a reset.
-        over : bool [num_envs]
+            Agent -> float64 array [num_envs], 0 if the step was a reset.
+        over : bool array [num_envs]
             Whose episode this step ended: all agents' at once, by truncation.
         infos : list of dict
         """

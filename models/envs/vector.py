@@ -1,4 +1,4 @@
-"""Many environments side by side in threads: the simulator advances without the GIL."""
+"""Many environments are stepped in threads: the simulator advances without the GIL."""
 
 from __future__ import annotations
 

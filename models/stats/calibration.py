@@ -1,4 +1,4 @@
-"""From scores to probabilities that mean what they say, as numbers and never as pickles."""
+"""Calibration turns scores into probabilities; it is kept as numbers, never as a pickle."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def platt(score: ArrayLike, y: NDArray[np.int64]) -> tuple[float, float]:
 
     Parameters
     ----------
-    score : array_like, shape (N,)
+    score : float array [N]
         Log-odds or decision values from models that haven't seen these rows.
-    y : ndarray of int, shape (N,)
+    y : int array [N]
         1 for SB, 0 for NSB.
 
     Returns

@@ -12,7 +12,7 @@ from data.student import quantile
 
 
 class Interval(TypedDict):
-    """A mean with the limits of its confidence interval; ``None`` where undefined."""
+    """A mean with the limits of its confidence interval; ``None`` if undefined."""
 
     mean: float | None
     low: float | None
@@ -27,7 +27,7 @@ def over_splits(values: ArrayLike, test_share: float, confidence: float = 0.95) 
 
     Parameters
     ----------
-    values : array_like, shape (J,)
+    values : float array [J]
         One figure per split; NaN is left out.
     test_share : float
         Share of the data that each split tests on.
@@ -57,9 +57,9 @@ def by_connection(
 
     Parameters
     ----------
-    hits : array_like, shape (N,)
+    hits : float array [N]
         0, 1 or a share per window.
-    group : ndarray of int, shape (N,)
+    group : int array [N]
         The connection of each window.
     confidence, resamples, seed
         Coverage, number of resamples, seed.

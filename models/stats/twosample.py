@@ -25,21 +25,21 @@ def kolmogorov_smirnov(
 
     Parameters
     ----------
-    values : float64 [N, d]
+    values : float64 array [N, d]
         Windows of both samples.
-    group : int64 [N]
+    group : int64 array [N]
         Connection of each, 0 ... C - 1.
-    new : bool [C]
+    new : bool array [C]
         Which connections are of the second sample; both have some.
     permutations : int
-        Of connections between the samples.
+        How often connections are exchanged between the samples.
     rng : numpy Generator
 
     Returns
     -------
-    distance : float64 [d]
+    distance : float64 array [d]
         Largest difference of the two distribution functions.
-    p : float64 [d]
+    p : float64 array [d]
         ``(1 + permutations at least as far apart) / (1 + permutations)``.
     """
     weight = 1.0 / np.bincount(group)[group]
@@ -63,15 +63,15 @@ def classifier_auc(
 ) -> dict[str, float]:
     """How well a forest tells new connections from reference ones that it hasn't seen.
 
-    The classifier two-sample test (Lopez-Paz and Oquab 2017): 0.5 where nothing differs, in any
-    feature or combination, 1 where the samples don't overlap.
+    The classifier two-sample test (Lopez-Paz and Oquab 2017): 0.5 if nothing differs, in any
+    feature or combination, 1 if the samples don't overlap.
 
     Parameters
     ----------
     values, group, new
         As in :func:`kolmogorov_smirnov`.
     trees, seed, folds : int
-        Of the forest and of the folds, which are of connections.
+        Size and seed of the forest, and number of folds, which are of whole connections.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def novel_share(values: Floats, group: Ints, new: Bools, quantile: float = 0.95)
     """Share of new connections that lie farther from the reference than its own connections do.
 
     Distances to the nearest window of another reference connection, in interquartile ranges of
-    the reference, averaged over a connection's windows. Where new connections come from the
+    the reference, averaged over a connection's windows. If new connections come from the
     reference's conditions, about ``1 - quantile`` of them are novel.
     """
     from scipy.spatial.distance import cdist

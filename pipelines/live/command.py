@@ -12,25 +12,14 @@ import os
 import platform
 import sys
 import tempfile
-import threading
-import time
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from export.bpf.live import Controller
-    from export.manifest import Bundle
     from pipelines.live.record import Task
 
-LOG = "live.jsonl"
 SCENARIOS = ("live-nsb", "live-nsb-greedy", "live-sb", "live-shift")
 CONTROLS = ("smartsbd", "lia", "reno")
-ATTEMPTS = 4
-STAGGER_S = 0.7
-# Ends of the traffic should not wait for whoever else uses the machine.
-NICENESS = -10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run what is not yet in ``<out>/live.jsonl``, then sum up; 1 where a run is missing."""
     from data.errors import UserError
+    from data.lab.runs import resume
     from export.bpf import live as live_kernel
     from pipelines.live import figures as live_figures
+    from pipelines.live import runs as live_runs
     from pipelines.live import summary as live_summary
     from pipelines.live import tables
     from pipelines.output import print_json
@@ -67,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     bundle = live_kernel.open_bundle(args.bundle)
     model = str(bundle.manifest["model_hash"])
     args.out.mkdir(parents=True, exist_ok=True)
-    records = read(args.out / LOG)
+    log = args.out / live_runs.LOG
+    records = resume(log)
     asked = tasks(args)
     todo = [task for task in asked if task.key not in done(records, model)]
     if todo:
@@ -76,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
             tempfile.TemporaryDirectory(prefix="cczoo-live-") as work,
             live_kernel.loaded(bundle, Path(work)) as controller,
         ):
-            Campaign(args, bundle, controller).carry_out(todo)
-        records = read(args.out / LOG)
+            slots = range(args.first_slot, args.first_slot + args.jobs)
+            live_runs.carry_out(todo, slots, args.out, bundle, controller, check=args.check)
+        records = resume(log)
     summary = {
         "kernel": platform.release(),
         "name": bundle.manifest["name"],
@@ -94,17 +87,6 @@ def run(args: argparse.Namespace) -> int:
     for scenario, site, cc, repeat in sorted(missing):
         print(f"no valid run: {scenario} {site} {cc} {repeat}", file=sys.stderr)
     return 1 if missing else 0
-
-
-def read(log: Path) -> list[dict[str, Any]]:
-    """Records so far; none where there is no file. The unfinished end of a killed run is cut."""
-    if not log.exists():
-        return []
-    text = log.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if len(whole) < len(text):
-        os.truncate(log, len(whole))
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 def done(records: list[dict[str, Any]], model: str) -> set[tuple[str, str, str, int]]:
@@ -152,105 +134,3 @@ def tasks(args: argparse.Namespace) -> list[Task]:
                 name = campaign.campaign
                 found += [Task(name, site, cc, repeat, seed, drawn) for cc in controls]
     return found
-
-
-class Campaign:
-    """Runs side by side; what the host spoilt is run again."""
-
-    def __init__(self, args: argparse.Namespace, bundle: Bundle, controller: Controller) -> None:
-        from export.companions.sbd import made_for
-
-        self.out: Path = args.out
-        self.jobs: int = args.jobs
-        self.slots = deque(range(args.first_slot, args.first_slot + args.jobs))
-        self.model = str(bundle.manifest["model_hash"])
-        self.features = bundle.features
-        self.settings = made_for(bundle)[0]
-        self.check: bool = args.check
-        self.controller = controller
-        self.lock = threading.Lock()
-        self.next_start_s = 0.0
-
-    def carry_out(self, todo: list[Task]) -> None:
-        """Do all tasks; what the kernel's counters say of the time is a record too."""
-        from data.lab import build, coupled
-        from export.bpf import live as live_kernel
-
-        coupled.ensure(build.TARGETS["lia"])
-        programs = {
-            "cczoo_sbd": self.controller.programs,
-            "bpf_lia": live_kernel.operations(coupled.NAME),
-        }
-        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-        with live_kernel.statistics():
-            before = {name: live_kernel.counts(p) for name, p in programs.items()}
-            with ThreadPoolExecutor(self.jobs) as pool:
-                list(pool.map(self._do, todo))
-            bpf = {
-                name: live_kernel.since(before[name], live_kernel.counts(p))
-                for name, p in programs.items()
-            }
-        self._append({"kind": "session", "model": self.model, "runs": len(todo), "bpf": bpf})
-
-    def _do(self, task: Task) -> None:
-        from dataclasses import replace
-
-        with self.lock:
-            slot = self.slots.popleft()
-        try:
-            for attempt in range(ATTEMPTS):
-                kept = self._attempt(replace(task, attempt=attempt), slot)
-                self._append(kept)
-                self._say(task, kept)
-                if kept["valid"]:
-                    return
-        finally:
-            with self.lock:
-                self.slots.append(slot)
-
-    def _attempt(self, task: Task, slot: int) -> dict[str, Any]:
-        from data.lab import agent
-        from data.lab.measure import Live
-        from data.lab.run import run as run_lab
-        from pipelines.live import check
-        from pipelines.live.record import record
-
-        logs = self.out / "logs"
-        logs.mkdir(parents=True, exist_ok=True)
-        verdicts = logs / f"{task.name}.verdicts.jsonl"
-        samples = logs / f"{task.name}.samples" if self.check else None
-        controller = self.controller
-        live = Live(task.cc)
-        if task.cc == "smartsbd":
-            live = Live(
-                controller.name,
-                lambda where: agent.command(
-                    controller.agent,
-                    controller.decisions,
-                    where,
-                    task.drawn.first,
-                    verdicts,
-                    samples,
-                ),
-            )
-        with self.lock:
-            now_s = time.monotonic()
-            self.next_start_s = max(now_s, self.next_start_s + STAGGER_S)
-            wait_s = self.next_start_s - now_s
-        time.sleep(wait_s)
-        result = run_lab(
-            task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live
-        )  # fmt: skip
-        log = verdicts if live.agent and "traffic" in result.record else None
-        kept = record(task, result.record, log, self.model)
-        if log and samples:
-            kept["check"] = check.compare(kept, samples, self.features, self.settings)
-        return kept
-
-    def _append(self, kept: dict[str, Any]) -> None:
-        with self.lock, (self.out / LOG).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(kept, separators=(",", ":")) + "\n")
-
-    def _say(self, task: Task, kept: dict[str, Any]) -> None:
-        what = "valid" if kept["valid"] else f"invalid ({', '.join(kept['reasons'])})"
-        print(f"{task.name}: {what}", file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from data.errors import UserError
-from data.lab import plan, schedule
+from data.lab import plan, runs, schedule
 from data.lab.record import RunResult
 
 CAMPAIGN = {
@@ -45,7 +45,7 @@ class FakeLab:
 
 @pytest.fixture
 def collect(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "STAGGER_S", 0.01)
+    monkeypatch.setattr(runs, "STAGGER_S", 0.01)
     monkeypatch.setattr(schedule.probes, "choose", lambda probe: probe or "bpf")
 
     def go(lab, values=CAMPAIGN, **options):
@@ -85,6 +85,14 @@ def test_a_collection_cut_short_is_balanced_and_resumes(collect):
     assert collect(second)["valid"] == 5
     done = [name for name, _, _ in first.calls + second.calls]
     assert len(done) == len(set(done)) == 5
+
+
+def test_no_run_is_begun_that_would_end_after_the_time_budget(collect):
+    lab = FakeLab()
+    assert collect(lab, time_budget_s=5.0)["runs"] == 0
+    assert lab.calls == []
+    assert collect(lab, limit=1, time_budget_s=3600.0)["runs"] == 1
+    assert [name for name, _, _ in lab.calls] == ["a-0000"]
 
 
 def test_a_host_fault_repeats_the_same_draw_and_a_wrong_bottleneck_another(collect):

@@ -101,7 +101,7 @@ def test_kept_code_of_other_sources_is_removed(
     source = tmp_path / "inner.py"
     source.write_text("a = 1")
     jit._forget_stale_code()
-    kept = tmp_path / "__pycache__" / "kernel.advance.nbc"
+    kept = tmp_path / "__pycache__" / "event_loop.advance.nbc"
     kept.write_text("machine code")
     jit._forget_stale_code()
     assert kept.exists()

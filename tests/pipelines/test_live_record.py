@@ -1,13 +1,16 @@
 """What is kept of live runs, and what is made of it."""
 
 import argparse
+import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from data.errors import UserError
 from data.lab import plan, topology
-from pipelines.live import command, figures, record, summary
+from data.lab import runs as lab_runs
+from pipelines.live import command, figures, record, runs, summary
 
 
 def arguments(**change):
@@ -222,6 +225,43 @@ def test_unfinished_line_of_a_killed_run_is_cut(tmp_path):
     kept = {"kind": "run", "scenario": "s", "site": "x", "cc": "lia", "repeat": 1, "valid": True,
             "model": "m"}  # fmt: skip
     log.write_text(json.dumps(kept) + "\n" + '{"kind": "ru')
-    assert command.done(command.read(log), "m") == {("s", "x", "lia", 1)}
-    assert command.done(command.read(log), "other") == set()
+    assert command.done(lab_runs.resume(log), "m") == {("s", "x", "lia", 1)}
+    assert command.done(lab_runs.resume(log), "other") == set()
     assert log.read_text() == json.dumps(kept) + "\n"
+
+
+def test_run_that_the_host_spoilt_is_next_again_and_at_most_four_times(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(lab_runs, "STAGGER_S", 0.01)
+    monkeypatch.setattr(runs.coupled, "ensure", lambda target: None)
+    monkeypatch.setattr(runs.live_kernel, "operations", lambda name: [])
+    monkeypatch.setattr(runs.live_kernel, "counts", lambda programs: {})
+    monkeypatch.setattr(runs.live_kernel, "since", lambda before, after: {})
+    monkeypatch.setattr(runs.live_kernel, "statistics", contextlib.nullcontext)
+    monkeypatch.setattr(runs.os, "setpriority", lambda *change: None)
+    monkeypatch.setattr(runs, "made_for", lambda bundle: (None, None))
+    spoilt = {0: 1, 1: 9, 2: 0}
+
+    def run_lab(drawn, logs, slot, seed, name, probe, live):
+        repeat = int(name[-1])
+        spoilt[repeat] -= 1
+        reasons = ["steal"] if spoilt[repeat] >= 0 else []
+        return SimpleNamespace(record={"reasons": reasons, "slot": slot, "error": "none"})
+
+    monkeypatch.setattr(runs, "run_lab", run_lab)
+    bundle = SimpleNamespace(manifest={"model_hash": "m"}, features=())
+    todo = [task(cc="lia", repeat=repeat) for repeat in range(3)]
+    controller = SimpleNamespace(programs=[])
+    runs.carry_out(todo, range(60, 61), tmp_path, bundle, controller)
+    *kept, session = lab_runs.resume(tmp_path / "live.jsonl")
+    assert [(r["repeat"], r["attempt"], r["valid"]) for r in kept] == [
+        (0, 0, False), (0, 1, True), (1, 0, False), (1, 1, False), (1, 2, False), (1, 3, False),
+        (2, 0, True),
+    ]  # fmt: skip
+    assert {r["slot"] for r in kept} == {60}
+    assert (session["kind"], session["runs"], session["model"]) == ("session", 3, "m")
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "live-shift-shanghai-lia-0: invalid (steal)",
+        "live-shift-shanghai-lia-0: valid",
+    ]

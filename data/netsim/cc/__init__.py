@@ -1,4 +1,4 @@
-"""Congestion controls: one file each, by name.
+"""Each congestion control is a module, found by name in ``CONTROLS``.
 
 A control's module has ``SUMMARY`` (one line), optionally ``FIELDS`` (its own fields of a
 subflow's record, name -> numpy type), ``PACING`` (1 the kernel's pacing, 2 its own),
@@ -34,7 +34,7 @@ CONTROLS: dict[str, str] = {
     "nuwa": "data.netsim.cc.nuwa",
     "agent": "data.netsim.cc.agent",
 }
-"""name -> module; the place in this dict is the number the kernel knows it by."""
+"""name -> module; the place in this dict is the number that the event loop knows it by."""
 
 
 def module(name: str) -> ModuleType:
@@ -43,7 +43,7 @@ def module(name: str) -> ModuleType:
 
 
 def number(name: str) -> int:
-    """Number of a control inside the kernel."""
+    """Number of a control inside the event loop."""
     return list(CONTROLS).index(name)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "agent: the window follows agent_cwnd, per ACK and never above it"
 OWN_WINDOW = True
 
 
-@kernel
+@compiled
 def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
     """Move to the target by what was acknowledged; without a target, slow start until a loss."""
     if s.agent_cwnd < 1:

@@ -15,7 +15,7 @@ from data.netsim.cc.bbr_path import (
     watch_aggregation,
     watch_for_policer,
 )
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, LOSS, RECOVERY
 
 SUMMARY = "BBR v1: paces at the estimated bottleneck rate, two BDP in flight (tcp_bbr.c)"
@@ -42,7 +42,7 @@ _SLOW = 150_000.0
 _BURST_MAX = 45
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Startup at high gain from the handshake's RTT."""
     s.bb_mode = STARTUP
@@ -55,7 +55,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     _set_burst(s)
 
 
-@kernel
+@compiled
 def restart(s: Any, now: int) -> None:
     """Sending begins again with nothing in flight: not to be taken for a burst of ACKs."""
     if s.app_limited == 0:
@@ -68,25 +68,25 @@ def restart(s: Any, now: int) -> None:
         _end_probe_rtt(s, now)
 
 
-@kernel
+@compiled
 def _flight(s: Any) -> int:
     return int(s.snd_nxt - s.snd_una - s.sacked_out - s.lost_out + s.retrans_out)
 
 
-@kernel
+@compiled
 def _rate(s: Any, bw: float, gain: float) -> float:
     """Bytes/s on the wire: as the kernel, segments of ``mss`` though they carry ``payload``."""
     return float(bw * gain * _MARGIN * s.wire * s.mss / s.payload)
 
 
-@kernel
+@compiled
 def _set_burst(s: Any) -> None:
     """About a millisecond's worth at once, two segments at least unless the rate is low."""
     least = 1 if s.pacing_rate < _SLOW else 2
     s.pace_burst = min(_BURST_MAX, max(least, int(s.pacing_rate / 1024.0 / s.wire)))
 
 
-@kernel
+@compiled
 def _set_pacing(s: Any, gain: float) -> None:
     rate = _rate(s, bandwidth(s), gain)
     if s.bb_full_on != 0 or rate > s.pacing_rate:
@@ -94,14 +94,14 @@ def _set_pacing(s: Any, gain: float) -> None:
     _set_burst(s)
 
 
-@kernel
+@compiled
 def _bdp(s: Any, bw: float, gain: float) -> int:
     if s.bb_min >= FAR:
         return _INITIAL
     return int(bw * s.bb_min / 1e9 * gain) + 1
 
 
-@kernel
+@compiled
 def _with_budget(s: Any, n: int) -> int:
     """Room for bursts on their way through both hosts, and for gain cycling at small BDPs."""
     n = (n + 3 * s.pace_burst + 1) & ~1
@@ -110,7 +110,7 @@ def _with_budget(s: Any, n: int) -> int:
     return int(n)
 
 
-@kernel
+@compiled
 def _in_net(s: Any, flight: int, gain: float, now: int) -> int:
     """Segments in the network when pacing lets the next burst go (bbr_packets_in_net_at_edt)."""
     if gain > 1.0:
@@ -118,7 +118,7 @@ def _in_net(s: Any, flight: int, gain: float, now: int) -> int:
     return int(max(0, flight - int(bandwidth(s) * max(0, s.pace_next - now) / 1e9)))
 
 
-@kernel
+@compiled
 def _pacing_gain(s: Any) -> float:
     if s.bb_mode == STARTUP:
         return _HIGH
@@ -133,7 +133,7 @@ def _pacing_gain(s: Any) -> float:
     return 1.0
 
 
-@kernel
+@compiled
 def _move_cycle(s: Any, flight: int, now: int) -> None:
     if s.bb_mode != PROBE_BW:
         return
@@ -150,7 +150,7 @@ def _move_cycle(s: Any, flight: int, now: int) -> None:
         s.bb_cycle_t = s.delivered_t
 
 
-@kernel
+@compiled
 def _enter_probe_bw(s: Any) -> None:
     s.bb_mode = PROBE_BW
     s.random = (1103515245 * s.random + 12345) % 2147483648
@@ -159,7 +159,7 @@ def _enter_probe_bw(s: Any) -> None:
     s.bb_cycle_t = s.delivered_t
 
 
-@kernel
+@compiled
 def _check_full(s: Any, round_start: bool) -> None:
     if s.bb_full_on != 0 or not round_start or s.rs_app_limited != 0:
         return
@@ -172,7 +172,7 @@ def _check_full(s: Any, round_start: bool) -> None:
         s.bb_full_on = 1
 
 
-@kernel
+@compiled
 def _probe_rtt(s: Any, round_start: bool, now: int) -> None:
     expired = now > s.bb_min_t + _MIN_RTT_LIFE
     if s.rs_rtt >= 0 and (s.rs_rtt <= s.bb_min or expired):
@@ -198,7 +198,7 @@ def _probe_rtt(s: Any, round_start: bool, now: int) -> None:
         s.bb_idle = 0
 
 
-@kernel
+@compiled
 def _end_probe_rtt(s: Any, now: int) -> None:
     if s.bb_probe_end == 0 or now <= s.bb_probe_end:
         return
@@ -210,7 +210,7 @@ def _end_probe_rtt(s: Any, now: int) -> None:
         s.bb_mode = STARTUP
 
 
-@kernel
+@compiled
 def _save(s: Any) -> None:
     if s.bb_state < RECOVERY and s.bb_mode != PROBE_RTT:
         s.bb_prior = s.cwnd
@@ -218,14 +218,14 @@ def _save(s: Any) -> None:
         s.bb_prior = max(s.bb_prior, s.cwnd)
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Remember the window; a threshold has no meaning here."""
     _save(s)
     return int(s.ssthresh)
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """A timeout: bandwidth has to be found again."""
     if state == LOSS:
@@ -235,7 +235,7 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
             watch_for_policer(s, True, 1, 0)
 
 
-@kernel
+@compiled
 def _set_window(s: Any, acked: int, flight: int) -> None:
     state = s.ca_state
     window = s.cwnd
@@ -267,7 +267,7 @@ def _set_window(s: Any, acked: int, flight: int) -> None:
     s.cwnd = max(window, _LEAST)
 
 
-@kernel
+@compiled
 def _take_sample(s: Any, acked: int, now: int) -> bool:
     """Rounds, bandwidth, policer and aggregation from this ACK; whether a round began."""
     round_start = False
@@ -291,7 +291,7 @@ def _take_sample(s: Any, acked: int, now: int) -> bool:
     return round_start
 
 
-@kernel
+@compiled
 def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
     """Update the model from one ACK, then pace and window (bbr_main)."""
     round_start = _take_sample(s, acked, now)

@@ -1,4 +1,4 @@
-"""What BBR believes of a path: bandwidth, a policer's rate, aggregation of ACKs (tcp_bbr.c).
+"""BBR's model of a path: bandwidth, a policer's rate, aggregation of ACKs (tcp_bbr.c).
 
 Bandwidths are segments per second, times ns.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 FIELDS = {
     # the largest bandwidth of ten rounds: three candidates and the rounds they are from
@@ -37,7 +37,7 @@ _EXTRA_NS = 100_000_000
 _EPOCH_MAX = 1 << 20
 
 
-@kernel
+@compiled
 def take_bandwidth(s: Any, bw: float) -> None:
     """Windowed maximum with three candidates (lib/win_minmax.c)."""
     t = s.bb_round
@@ -76,7 +76,7 @@ def take_bandwidth(s: Any, bw: float) -> None:
         s.bb_t2 = t
 
 
-@kernel
+@compiled
 def _shift(s: Any) -> None:
     s.bb_bw0 = s.bb_bw1
     s.bb_t0 = s.bb_t1
@@ -84,13 +84,13 @@ def _shift(s: Any) -> None:
     s.bb_t1 = s.bb_t2
 
 
-@kernel
+@compiled
 def bandwidth(s: Any) -> float:
-    """The path's bandwidth: a policer's rate where one was found."""
+    """The path's bandwidth: a policer's rate if one was found."""
     return float(s.bb_lt_bw if s.bb_lt_use != 0 else s.bb_bw0)
 
 
-@kernel
+@compiled
 def begin_interval(s: Any) -> None:
     """Begin a long-term interval here."""
     s.bb_lt_t = s.delivered_t
@@ -99,7 +99,7 @@ def begin_interval(s: Any) -> None:
     s.bb_lt_rounds = 0
 
 
-@kernel
+@compiled
 def forget_policer(s: Any) -> None:
     """Neither believe in a policer nor look for one until the next loss."""
     s.bb_lt_bw = 0.0
@@ -108,7 +108,7 @@ def forget_policer(s: Any) -> None:
     begin_interval(s)
 
 
-@kernel
+@compiled
 def watch_for_policer(s: Any, round_start: bool, losses: int, app_limited: int) -> None:
     """Long-term sampling: two lossy intervals of one rate are a policer (bbr_lt_bw_sampling)."""
     if s.bb_lt_on == 0:
@@ -144,7 +144,7 @@ def watch_for_policer(s: Any, round_start: bool, losses: int, app_limited: int) 
     begin_interval(s)
 
 
-@kernel
+@compiled
 def policer_expired(s: Any, round_start: bool) -> bool:
     """Whether the policer's rate in use has had its time; counts rounds."""
     if round_start:
@@ -152,14 +152,14 @@ def policer_expired(s: Any, round_start: bool) -> bool:
     return bool(s.bb_lt_rounds >= _LT_LIFE)
 
 
-@kernel
+@compiled
 def begin_epoch(s: Any, now: int) -> None:
     """Expect acknowledgements at the bandwidth from here on."""
     s.bb_epoch_t = now
     s.bb_epoch_acked = 0
 
 
-@kernel
+@compiled
 def watch_aggregation(s: Any, round_start: bool, acked: int, now: int) -> None:
     """Largest excess of what was acknowledged over the bandwidth (bbr_update_ack_aggregation)."""
     if round_start:
@@ -183,7 +183,7 @@ def watch_aggregation(s: Any, round_start: bool, acked: int, now: int) -> None:
         s.bb_extra0 = max(s.bb_extra0, extra)
 
 
-@kernel
+@compiled
 def aggregated(s: Any) -> int:
     """Segments that the window is raised by, so that silences between ACKs are bridged."""
     most = int(bandwidth(s) * _EXTRA_NS / 1e9)

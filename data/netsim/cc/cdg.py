@@ -7,7 +7,7 @@ from typing import Any
 
 from data.netsim.cc import reno
 from data.netsim.cc.reno import limited
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR
 
 SUMMARY = "CDG: backs off by chance on delay gradients, tolerates other losses (tcp_cdg.c)"
@@ -21,7 +21,7 @@ _BETA = 0.7071
 _INEFFECTIVE, _HOLD = 5, 5
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.cg_min = FAR
@@ -31,7 +31,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.cg_full = -1
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Smallest and largest RTT of this round."""
     if rtt >= 0:
@@ -39,7 +39,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.cg_max = max(s.cg_max, rtt)
 
 
-@kernel
+@compiled
 def _gradient(s: Any) -> float:
     """Smoothed rise per round (ms) of the smallest or the largest RTT; notes the queue's state."""
     s.cg_smooth_min += ((s.cg_min - s.cg_old_min) / 1e6 - s.cg_smooth_min) / 8.0
@@ -51,7 +51,7 @@ def _gradient(s: Any) -> float:
     return float(max(s.cg_smooth_min, s.cg_smooth_max))
 
 
-@kernel
+@compiled
 def _backs_off(s: Any, gradient: float) -> bool:
     s.random = (1103515245 * s.random + 12345) % 2147483648
     if s.random / 2147483648.0 <= math.exp(-gradient / _G_MS):
@@ -65,7 +65,7 @@ def _backs_off(s: Any, gradient: float) -> bool:
     return True
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Once a round a chance to back off; else Reno's growth."""
     if s.snd_una > s.cg_end and s.cg_min < FAR:
@@ -88,7 +88,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     s.cg_shadow += s.cwnd - before
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """No decrease for a loss while the queue isn't full; else from the shadow window."""
     if s.cg_full == 0:

@@ -1,13 +1,13 @@
-"""What the coupled controls of MPTCP share: sums over the subflows of a connection."""
+"""The coupled controls of MPTCP share these sums over the subflows of a connection."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 
-@kernel
+@compiled
 def total_rate(subs: Any, c: Any) -> float:
     """Sum of window over smoothed RTT (segments/s), as in RFC 6356 and the other two drafts."""
     rate = 0.0

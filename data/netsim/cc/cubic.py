@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import additive, past_slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, LOSS
 
 SUMMARY = "CUBIC with HyStart, TCP friendliness and fast convergence (RFC 9438, tcp_cubic.c)"
@@ -37,21 +37,21 @@ _ACK_GAP = 2_000_000
 _MIN_SAMPLES = 8
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Forget everything; begin the first round of HyStart."""
     _reset(s)
     _new_round(s, now)
 
 
-@kernel
+@compiled
 def restart(s: Any, now: int) -> None:
-    """Time without anything to send doesn't count in the curve."""
+    """Leave time without anything to send out of the curve."""
     if s.cu_epoch >= 0 and s.last_sent >= 0:
         s.cu_epoch = min(now, s.cu_epoch + now - s.last_sent)
 
 
-@kernel
+@compiled
 def _reset(s: Any) -> None:
     s.cu_last_max = 0.0
     s.cu_origin = 0.0
@@ -63,7 +63,7 @@ def _reset(s: Any) -> None:
     s.hs_found = 0
 
 
-@kernel
+@compiled
 def _new_round(s: Any, now: int) -> None:
     s.hs_round = now
     s.hs_last = now
@@ -72,7 +72,7 @@ def _new_round(s: Any, now: int) -> None:
     s.hs_count = 0
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Multiply the window by beta; remember where it was."""
     s.cu_epoch = -1
@@ -83,7 +83,7 @@ def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     return max(int(s.cwnd * _BETA), 2)
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """A timeout starts everything afresh."""
     if state == LOSS:
@@ -91,7 +91,7 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
         _new_round(s, now)
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Slow start, then the cubic curve."""
     acked = past_slow_start(s, acked)
@@ -100,7 +100,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     additive(s, _per_segment(s, acked, now), acked)
 
 
-@kernel
+@compiled
 def _per_segment(s: Any, acked: int, now: int) -> int:
     """Segments to be acknowledged for one segment of growth."""
     s.cu_acked += acked
@@ -133,7 +133,7 @@ def _per_segment(s: Any, acked: int, now: int) -> int:
     return max(int(count), 2)
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Track the smallest RTT and look for the end of slow start."""
     if rtt < 0:
@@ -145,7 +145,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         _hystart(s, rtt, now)
 
 
-@kernel
+@compiled
 def _hystart(s: Any, rtt: int, now: int) -> None:
     # Rounds are followed from the first on, so that each begins with a train of ACKs.
     if s.snd_una > s.hs_end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import RECOVERY
 
 SUMMARY = "DCTCP: decrease in proportion to the share of ECN marks (RFC 8257)"
@@ -12,14 +12,14 @@ ECN = True
 FIELDS = {"dc_alpha": "f8", "dc_end": "i8", "dc_acked": "i8", "dc_marked": "i8"}
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Assume full congestion first."""
     s.dc_alpha = 1.0
     s.dc_end = s.snd_nxt
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Count marks; once a window renew alpha."""
     s.dc_acked += acked
@@ -32,13 +32,13 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.dc_marked = 0
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by half of alpha."""
+    """The window less half its share alpha."""
     return int(max(2, int(s.cwnd - s.cwnd * s.dc_alpha / 2.0)))
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """A lost segment halves the window, as in Reno."""
     if state == RECOVERY and s.ca_state != RECOVERY:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc import CONTROLS, module, reno
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 HOOKS: dict[str, str] = {
     "start": "subs, c, s, now",
@@ -50,7 +50,7 @@ def _build(hook: str) -> Any:
     scope["otherwise"] = getattr(reno, hook)
     lines.append(f"    return otherwise({arguments})")
     exec("\n".join(lines), scope)
-    return kernel(scope[f"cc_{hook}"])
+    return compiled(scope[f"cc_{hook}"])
 
 
 cc_start = _build("start")

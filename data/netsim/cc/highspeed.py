@@ -6,20 +6,20 @@ import math
 from typing import Any
 
 from data.netsim.cc.reno import grow, limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "HighSpeed TCP: faster growth and smaller decrease for large windows (RFC 3649)"
 _LOW, _HIGH, _HIGH_DECREASE = 38.0, 83000.0, 0.1
 
 
-@kernel
+@compiled
 def _decrease(window: float) -> float:
     if window <= _LOW:
         return 0.5
     return float((_HIGH_DECREASE - 0.5) * math.log(window / _LOW) / math.log(_HIGH / _LOW) + 0.5)
 
 
-@kernel
+@compiled
 def _increase(window: float) -> float:
     if window <= _LOW:
         return 1.0
@@ -27,7 +27,7 @@ def _increase(window: float) -> float:
     return float(max(1.0, window * window * 0.078 / window**1.2 * 2.0 * b / (2.0 - b)))
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Grow by a(w) per RTT."""
     if not limited(s):
@@ -38,7 +38,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     grow(s, acked * _increase(float(s.cwnd)) / s.cwnd)
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by b(w)."""
+    """The window less its share b(w)."""
     return int(max(2, int(s.cwnd * (1.0 - _decrease(float(s.cwnd))))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import CWR, FAR, OPEN
 
 SUMMARY = "H-TCP: growth by the time since the last loss, adaptive decrease (tcp_htcp.c)"
@@ -16,7 +16,7 @@ FIELDS = {
 _SECOND = 1_000_000_000
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Standard TCP for the first second."""
     s.ht_alpha = 1.0
@@ -26,7 +26,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.ht_mark = now
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """RTT extremes, and the largest delivery rate per RTT."""
     if rtt >= 0:
@@ -45,7 +45,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.ht_mark = now
 
 
-@kernel
+@compiled
 def _renew_alpha(s: Any, now: int) -> None:
     factor = 1.0
     over = (now - s.ht_last - _SECOND) / _SECOND
@@ -56,7 +56,7 @@ def _renew_alpha(s: Any, now: int) -> None:
     s.ht_alpha = 2.0 * factor * (1.0 - s.ht_beta)
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Grow by alpha per RTT."""
     if not limited(s):
@@ -71,9 +71,9 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
         _renew_alpha(s, now)
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by the share of the RTT that is queueing, unless the rate has changed much."""
+    """The window less the share of the RTT that is queueing, unless the rate has changed much."""
     bw = s.ht_bw
     old = s.ht_old_bw
     s.ht_old_bw = bw
@@ -92,7 +92,7 @@ def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     return int(max(2, int(s.cwnd * s.ht_beta)))
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """Any congestion starts the clock again."""
     if state >= CWR:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import limited
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "Hybla: growth as if the RTT were 25 ms (tcp_hybla.c)"
 _REFERENCE = 25e6
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """2**rho - 1 per ACK in slow start, rho**2 per RTT after, rho the RTT over 25 ms."""
     if not limited(s):

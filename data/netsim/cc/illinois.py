@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, LOSS
 
 SUMMARY = "Illinois: growth and decrease set by the queueing delay (tcp_illinois.c)"
@@ -18,7 +18,7 @@ _BETA_MIN, _BETA_MAX = 0.125, 0.5
 _SMALL, _THETA = 15, 5
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Most aggressive until a queue is seen."""
     s.il_alpha = _ALPHA_MAX
@@ -27,14 +27,14 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     _new_round(s)
 
 
-@kernel
+@compiled
 def _new_round(s: Any) -> None:
     s.il_end = s.snd_nxt
     s.il_count = 0
     s.il_sum = 0
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Base, largest and mean RTT."""
     if rtt < 0:
@@ -45,7 +45,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
     s.il_sum += rtt
 
 
-@kernel
+@compiled
 def _alpha(s: Any, delay: int, most: int) -> float:
     near = most // 100
     if delay <= near:
@@ -63,7 +63,7 @@ def _alpha(s: Any, delay: int, most: int) -> float:
     return float(most * _ALPHA_MAX / (most + delay * (_ALPHA_MAX - _ALPHA_MIN) / _ALPHA_MIN))
 
 
-@kernel
+@compiled
 def _beta(delay: int, most: int) -> float:
     low = most // 10
     high = 8 * most // 10
@@ -76,7 +76,7 @@ def _beta(delay: int, most: int) -> float:
     )
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Grow by alpha per RTT; alpha and beta are renewed once a round."""
     if s.snd_una > s.il_end:
@@ -101,13 +101,13 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
         s.cwnd_cnt = 0
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by beta."""
+    """The window less its share beta."""
     return int(max(2, int(s.cwnd - s.il_beta * s.cwnd)))
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """A timeout makes it Reno for a round."""
     if state == LOSS:

@@ -7,12 +7,12 @@ from typing import Any
 from data.netsim.cc import reno
 from data.netsim.cc.coupled import total_rate
 from data.netsim.cc.reno import grow, past_slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "LIA: coupled increases over the subflows of a connection (RFC 6356)"
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """min(alpha / total window, 1 / window) per segment acknowledged."""
     if c.sub_n == 1:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from data.netsim.cc.reno import past_slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, LOSS, UNLIMITED
 
 SUMMARY = "Nuwa: the receiver sets the window from one-way queueing delay (nuwa.txt section IV)"
@@ -41,7 +41,7 @@ _BETA = 717.0 / 1024.0
 """What CUBIC leaves of a window on loss."""
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Forget all delays."""
     s.nw_min = FAR
@@ -50,14 +50,14 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.nw_since = now
 
 
-@kernel
+@compiled
 def theta(x: float) -> float:
     """tanh(x) by table."""
     index = int(max(-float(_REACH), min(float(_REACH), x)) * _STEP) + _REACH * _STEP
     return float(TANH[index] / 4096.0)
 
 
-@kernel
+@compiled
 def receive(s: Any, sent: int, now: int) -> None:
     """One data segment: filter its delay, move the window."""
     one_way = now - sent
@@ -92,13 +92,13 @@ def receive(s: Any, sent: int, now: int) -> None:
     s.rx_window = int(s.nw_w)
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Losses are answered as by CUBIC."""
     return max(int(s.cwnd * _BETA), 2)
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Take the receiver's window; slow start until there is one, and after a timeout."""
     # ACKs that left before the receiver took over carry no window of its own.

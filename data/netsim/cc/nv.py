@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import CWR, FAR
 
 SUMMARY = "New Vegas: keeps the window near rate times base RTT plus 10 segments (tcp_nv.c)"
@@ -16,7 +16,7 @@ FIELDS = {
 _PAD, _PAD_BUFFER, _RENEW = 10, 2, 5_000_000_000
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.nv_min = FAR
@@ -26,7 +26,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.nv_grow = 1
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Largest rate of a round against the window: above it congestion, below it room."""
     if rtt < 0 or s.ca_state >= CWR:
@@ -70,9 +70,9 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
     s.nv_rate = 0.0
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
-    """Reno's growth where growth is allowed."""
+    """Reno's growth if growth is allowed."""
     if s.nv_grow == 0 or not limited(s):
         return
     if s.cwnd < s.ssthresh:
@@ -84,7 +84,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
         s.cwnd += 1
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Four fifths."""
+    """Four fifths of the window."""
     return int(max(2, int(s.cwnd * 0.8)))

@@ -7,20 +7,20 @@ from typing import Any
 from data.netsim.cc import reno
 from data.netsim.cc.coupled import total_rate
 from data.netsim.cc.reno import grow, past_slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import CWR
 
 SUMMARY = "OLIA: opportunistic coupled increases (draft-khalili-mptcp-congestion-control)"
 FIELDS = {"ol_now": "i8", "ol_before": "i8"}
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Count what arrives between losses."""
     s.ol_now += acked
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """A loss ends the count."""
     if state >= CWR and s.ca_state < CWR:
@@ -28,14 +28,14 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
         s.ol_now = 0
 
 
-@kernel
+@compiled
 def _quality(o: Any) -> float:
     """Segments between losses, squared, over the RTT: the larger the better the path."""
     span = max(1, o.ol_now, o.ol_before)
     return float(span * span / o.srtt)
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Kelly-Voice term plus alpha, which moves window to good paths with small windows."""
     if c.sub_n == 1:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "Reno/NewReno with SACK: one segment per RTT, half on loss (RFC 5681, 6582)"
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
-    """Nothing to prepare."""
+    """Do nothing: there is nothing to prepare."""
 
 
-@kernel
+@compiled
 def restart(s: Any, now: int) -> None:
-    """No use for pauses."""
+    """Do nothing: pauses make no difference."""
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Half the window."""
     return int(max(s.cwnd >> 1, 2))
 
 
-@kernel
+@compiled
 def limited(s: Any) -> bool:
     """Whether the window was what held the sender back (tcp_is_cwnd_limited)."""
     if s.cwnd_limited != 0:
@@ -33,7 +33,7 @@ def limited(s: Any) -> bool:
     return bool(s.cwnd < s.ssthresh and s.cwnd < 2 * s.max_out)
 
 
-@kernel
+@compiled
 def slow_start(s: Any, acked: int) -> int:
     """Grow by what was acknowledged, up to the threshold; what is left of ``acked``."""
     grown = min(s.cwnd + acked, s.ssthresh)
@@ -42,7 +42,7 @@ def slow_start(s: Any, acked: int) -> int:
     return int(acked)
 
 
-@kernel
+@compiled
 def past_slow_start(s: Any, acked: int) -> int:
     """What is left of ``acked`` for congestion avoidance: none unless the window is the limit."""
     if not limited(s):
@@ -52,7 +52,7 @@ def past_slow_start(s: Any, acked: int) -> int:
     return acked
 
 
-@kernel
+@compiled
 def grow(s: Any, amount: float) -> None:
     """Change the window by a real number of segments; a fraction waits for its whole."""
     s.growth += amount
@@ -61,7 +61,7 @@ def grow(s: Any, amount: float) -> None:
     s.cwnd = max(1, s.cwnd + steps)
 
 
-@kernel
+@compiled
 def additive(s: Any, per_segment: int, acked: int) -> None:
     """Grow by one segment for every ``per_segment`` acknowledged (tcp_cong_avoid_ai)."""
     if s.cwnd_cnt >= per_segment:
@@ -74,7 +74,7 @@ def additive(s: Any, per_segment: int, acked: int) -> None:
         s.cwnd += steps
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Slow start below the threshold, then one segment per window."""
     acked = past_slow_start(s, acked)
@@ -83,22 +83,22 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     additive(s, s.cwnd, acked)
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
-    """No use for RTT samples."""
+    """Do nothing: RTT samples aren't needed."""
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
-    """No use for states."""
+    """Do nothing: states make no difference."""
 
 
-@kernel
+@compiled
 def control(subs: Any, c: Any, s: Any, acked: int, flight: int, now: int) -> bool:
     """Leave the window to ``avoid`` and to the rate reduction."""
     return False
 
 
-@kernel
+@compiled
 def receive(s: Any, sent: int, now: int) -> None:
-    """Nothing at the receiver."""
+    """Do nothing at the receiver."""

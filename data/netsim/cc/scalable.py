@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import additive, limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 
 SUMMARY = "Scalable TCP: one per cent per RTT, an eighth less on loss (tcp_scalable.c)"
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """One segment for every hundred acknowledged."""
     if not limited(s):
@@ -22,7 +22,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     additive(s, min(s.cwnd, 100), acked)
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Seven eighths."""
+    """Seven eighths of the window."""
     return int(max(2, s.cwnd - (s.cwnd >> 3)))

@@ -6,21 +6,21 @@ from typing import Any
 
 from data.netsim.cc import reno
 from data.netsim.cc.reno import slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, OPEN
 
 SUMMARY = "Vegas: keeps 2 to 4 segments queued (tcp_vegas.c)"
 FIELDS = {"ve_end": "i8", "ve_base": "i8", "ve_min": "i8", "ve_count": "i8", "ve_on": "i8"}
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.ve_base = FAR
     _enable(s)
 
 
-@kernel
+@compiled
 def _enable(s: Any) -> None:
     s.ve_on = 1
     s.ve_end = s.snd_nxt
@@ -28,7 +28,7 @@ def _enable(s: Any) -> None:
     s.ve_count = 0
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """Measure in Open alone."""
     if state == OPEN:
@@ -37,7 +37,7 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
         s.ve_on = 0
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Smallest RTT ever, and of this round."""
     if rtt >= 0:
@@ -46,7 +46,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.ve_count += 1
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Once a round: one segment more, less, or none."""
     if s.ve_on == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 from data.netsim.cc import reno
 from data.netsim.cc.reno import additive, limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, OPEN
 
 SUMMARY = "Veno: Reno that takes losses with a short queue for random ones (tcp_veno.c)"
@@ -16,7 +16,7 @@ _BETA = 6
 """Three segments, in halves."""
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.vn_base = FAR
@@ -25,7 +25,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.vn_odd = 1
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """Measure in Open alone."""
     s.vn_on = 1 if state == OPEN else 0
@@ -34,7 +34,7 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
         s.vn_count = 0
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Smallest RTT ever, and since the last step."""
     if rtt >= 0:
@@ -43,7 +43,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.vn_count += 1
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     """Four fifths if the loss looks random, else half."""
     if s.vn_queue < _BETA:
@@ -51,7 +51,7 @@ def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
     return int(max(s.cwnd >> 1, 2))
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Reno's growth, halved once the queue is long."""
     if s.vn_on == 0 or s.vn_count <= 2 or s.vn_min == FAR:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import CWR, LOSS, OPEN, RECOVERY
 
 SUMMARY = "Westwood+: after a loss, the window that the estimated bandwidth fills (tcp_westwood.c)"
@@ -15,19 +15,19 @@ FIELDS = {
 _WINDOW = 50_000_000
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.we_start = now
     s.we_min = s.srtt
 
 
-@kernel
+@compiled
 def _fair(s: Any) -> int:
     return int(max(2, int(s.we_bw * s.we_min)))
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Filter the delivery rate, once per RTT and at least every 50 ms."""
     s.we_count += acked
@@ -49,7 +49,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.we_start = now
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """After a reduction the window is the bandwidth-delay product."""
     if state == OPEN and (s.ca_state == CWR or s.ca_state == RECOVERY):

@@ -6,7 +6,7 @@ from typing import Any
 
 from data.netsim.cc import reno
 from data.netsim.cc.reno import slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR, OPEN
 
 SUMMARY = "wVegas: delay-based coupling, 10 segments queued over all subflows together"
@@ -17,7 +17,7 @@ FIELDS = {
 _TOTAL_ALPHA, _GAMMA = 10.0, 1.0
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.wv_base = FAR
@@ -27,7 +27,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     _enable(s)
 
 
-@kernel
+@compiled
 def _enable(s: Any) -> None:
     s.wv_on = 1
     s.wv_end = s.snd_nxt
@@ -35,7 +35,7 @@ def _enable(s: Any) -> None:
     s.wv_count = 0
 
 
-@kernel
+@compiled
 def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
     """Measure in Open alone."""
     if state == OPEN:
@@ -44,7 +44,7 @@ def set_state(subs: Any, c: Any, s: Any, state: int, now: int) -> None:
         s.wv_on = 0
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Base and mean RTT."""
     if rtt >= 0:
@@ -53,7 +53,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.wv_count += 1
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Vegas with a share of the backlog that follows the share of the rate."""
     if s.wv_on == 0:
@@ -96,7 +96,7 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     s.wv_count = 0
 
 
-@kernel
+@compiled
 def _share(subs: Any, c: Any, s: Any) -> None:
     total = 0.0
     for k in range(c.sub0, c.sub0 + c.sub_n):

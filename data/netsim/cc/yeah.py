@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.cc.reno import additive, limited, slow_start
-from data.netsim.jit import kernel
+from data.netsim.jit import compiled
 from data.netsim.state import FAR
 
 SUMMARY = "YeAH: scalable while the queue is short, Reno and decongestion after (tcp_yeah.c)"
@@ -16,7 +16,7 @@ FIELDS = {
 _ALPHA, _PHI, _RHO, _ZETA, _SCALABLE = 80, 8, 16, 50, 100
 
 
-@kernel
+@compiled
 def start(subs: Any, c: Any, s: Any, now: int) -> None:
     """Begin to measure."""
     s.ye_base = FAR
@@ -24,7 +24,7 @@ def start(subs: Any, c: Any, s: Any, now: int) -> None:
     s.ye_reno_wnd = 2
 
 
-@kernel
+@compiled
 def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int) -> None:
     """Smallest RTT ever, and of this round."""
     if rtt >= 0:
@@ -33,7 +33,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
         s.ye_count += 1
 
 
-@kernel
+@compiled
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Grow in the present mode; once a round choose the mode and drain the queue."""
     if not limited(s):
@@ -68,9 +68,9 @@ def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     s.ye_min = FAR
 
 
-@kernel
+@compiled
 def ssthresh(subs: Any, c: Any, s: Any, now: int) -> int:
-    """Less by the queue that was there, or half after long competition."""
+    """The window less the queue that was there, or half of it after long competition."""
     half = max(s.cwnd >> 1, 2)
     if s.ye_reno < _RHO:
         cut = max(min(s.ye_queue, half), s.cwnd >> 3)

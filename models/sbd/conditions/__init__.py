@@ -1,1 +1,1 @@
-"""Groups of path conditions: how they are found and who belongs to which."""
+"""Groups of path conditions are found here, and connections are assigned to them."""

@@ -1,4 +1,4 @@
-"""Groups of path conditions, found by clustering the RTT series of connections (tslearn).
+"""Groups of path conditions are found by clustering the RTT series of connections (tslearn).
 
 A connection is seen as the RTTs of its two subflows over the time that both were alive, on a
 grid of few points, as binary logarithms: twice the RTT is the same distance at 20 ms and at
@@ -45,9 +45,9 @@ class Clusters(Strict):
     settings : Conditions
         How series are made and how many were clustered.
     seed : int
-        Of the fit.
+        Seed of the fit.
     centres : tuple
-        float [k, points, 2]: log2 of RTTs in us, WiFi first.
+        Floats nested as [k, points, 2]: log2 of RTTs in us, WiFi first.
     radius : tuple of float
         Largest distance of a member, per cluster: the quantile ``settings.radius``.
     sizes : tuple of int
@@ -76,15 +76,15 @@ class Clusters(Strict):
 
 @dataclass(frozen=True)
 class Assigned:
-    """Where N connections belong.
+    """The clusters to which N connections belong.
 
     Attributes
     ----------
-    nearest : int64 [N]
+    nearest : int64 array [N]
         Index of the nearest centre.
-    distance : float64 [N]
+    distance : float64 array [N]
         From it.
-    inside : bool [N]
+    inside : bool array [N]
         Whether that is within the cluster's radius.
     """
 
@@ -107,18 +107,18 @@ def series(
     Parameters
     ----------
     row : mapping
-        The connection's row; ``subflows`` and ``wifi_sport`` are used where present.
+        The connection's row; ``subflows`` and ``wifi_sport`` are used if present.
     events : mapping
         Its events.
     settings : Conditions
-        ``span_s`` from the moment that both subflows have an RTT, or less where a log ends
+        ``span_s`` from the moment that both subflows have an RTT, or less if a log ends
         sooner, becomes ``points`` medians of ``oversampling`` points each: single late ACKs
         aren't a condition of the path.
 
     Returns
     -------
-    float64 [points, 2] or None
-        log2 of RTTs in us, WiFi first (the subflow of smaller RTT where it isn't known).
+    float64 array [points, 2] or None
+        log2 of RTTs in us, WiFi first (the subflow of smaller RTT if it isn't known).
     str
         Why there is none.
     """
@@ -146,12 +146,12 @@ def distances(rows: Floats, centres: Floats) -> Floats:
 
     Parameters
     ----------
-    rows : float64 [N, points, 2]
-    centres : float64 [k, points, 2]
+    rows : float64 array [N, points, 2]
+    centres : float64 array [k, points, 2]
 
     Returns
     -------
-    float64 [N, k]
+    float64 array [N, k]
         DTW distance over the square root of ``points``: about the root mean square difference
         of the aligned RTTs, in octaves.
     """
@@ -172,7 +172,7 @@ def fit(rows: Floats, settings: Conditions, seed: int) -> Clusters:
 
     Parameters
     ----------
-    rows : float64 [N, points, 2]
+    rows : float64 array [N, points, 2]
         As :func:`series` gives them.
     settings : Conditions
         See there.
@@ -228,8 +228,8 @@ def assign(clusters: Clusters, rows: Floats) -> Assigned:
     Parameters
     ----------
     clusters : Clusters
-        Of :func:`fit`.
-    rows : float64 [N, points, 2]
+        As :func:`fit` made them.
+    rows : float64 array [N, points, 2]
         Made by :func:`series` with ``clusters.settings``.
     """
     apart = distances(rows, np.array(clusters.centres))
@@ -267,7 +267,7 @@ def loads(text: str, where: str) -> Clusters:
 
 
 def stacked(rows: Iterable[Floats], points: int) -> Floats:
-    """Series side by side, float64 [N, points, 2]."""
+    """Series side by side, float64 array [N, points, 2]."""
     found: Sequence[Floats] = list(rows)
     return np.stack(found) if found else np.empty((0, points, 2))
 

@@ -15,12 +15,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 50
-"""Of moving medoids; they settle within about ten."""
+"""Rounds of moving medoids at most; they settle within about ten."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """``medoid`` int64 [k] are rows of the matrix, ``label`` int64 [n] index into them."""
+    """Clusters: rows ``medoid`` int64 array [k], and ``label`` int64 array [n] index into them."""
 
     medoid: Ints
     label: Ints
@@ -32,12 +32,12 @@ def fit(matrix: Floats, k: int, rng: np.random.Generator, starts: int) -> Partit
 
     Parameters
     ----------
-    matrix : float64 [n, n]
+    matrix : float64 array [n, n]
         Distances, at least ``k`` of the points apart from each other.
     k, starts : int
         Clusters, and k-means++ starts (Arthur and Vassilvitskii 2007).
     rng : numpy Generator
-        Of the starts.
+        Source of the starts.
     """
     squared = matrix**2
     found = [_settled(squared, _spread_out(squared, k, rng)) for _ in range(starts)]
@@ -51,12 +51,12 @@ def choices(
 
     Parameters
     ----------
-    matrix : float64 [n, n]
+    matrix : float64 array [n, n]
         Distances of the sample.
     settings : Conditions
         ``clusters`` (range of k), ``halves`` (random splits into two), ``least``.
     rng : numpy Generator
-        Of the splits and starts.
+        Source of the splits and starts.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Whether later logs are still like those that a model was trained on."""
+"""Later logs are compared with those that a model was trained on."""

@@ -1,9 +1,9 @@
-"""Whether the conditions that a model was trained for have changed, and it must learn again.
+"""Judge whether a model's conditions have changed so much that it must learn again.
 
 Per group of connections: the Kolmogorov-Smirnov distance of every feature with a permutation
 null over connections, one p-value per group from them (Simes 1986), false discoveries controlled
 over features and over groups (Benjamini and Hochberg 1995), a classifier two-sample test as one
-figure for all features together, and where the new logs have labels the change in accuracy.
+figure for all features together, and if the new logs have labels the change in accuracy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from models.stats import twosample
 Floats = NDArray[np.float64]
 
 ALL = "ALL"
-"""The one group where nothing is grouped by."""
+"""The one group if nothing is grouped by."""
 KEEP, RETRAIN, UNKNOWN = "keep", "retrain", "can't tell"
 RESAMPLES = 1000
 FIGURES = {
@@ -57,7 +57,7 @@ def compare(
         The training set.
     new : Windows
         N rows, finite in ``names``, labelled or not.
-    probability : float64 [N]
+    probability : float64 array [N]
         The model's P(SB) of each.
     names : sequence of str
         The model's features.
@@ -66,11 +66,11 @@ def compare(
     settings : Drift
         See there.
     seed : int
-        Of permutations, folds and draws.
+        Seed of permutations, folds and draws.
     progress : callable
         Over groups.
     threshold : float
-        The model's: it answers SB above it.
+        The model's own threshold: it answers SB above it.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def judge(row: Mapping[str, Any], settings: Drift) -> dict[str, Any]:
 
 
 def overall(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One verdict over all groups: retrain where any group needs it."""
+    """One verdict over all groups: retrain if any group needs it."""
     bad = [row for row in groups if row["verdict"] == RETRAIN]
     drift = any(row["drift"] for row in groups)
     if bad:
@@ -209,7 +209,7 @@ def _shift(old: Floats, new: Floats) -> dict[str, float]:
 def _answers(
     own: pl.DataFrame, held: pl.DataFrame | None, groups: int, seed: int
 ) -> dict[str, Any]:
-    """What the model says of new logs beside what it said of those that training left out."""
+    """The model's answers on new logs, beside those on the logs that training left out."""
     found: dict[str, Any] = {}
     stored = None if held is None or held.is_empty() else held
     for name, column in FIGURES.items():
@@ -256,7 +256,7 @@ def _difference(new: Floats, old: Floats, level: float, seed: int) -> dict[str, 
 
 
 def _labels(frame: pl.DataFrame, by: Sequence[str]) -> NDArray[np.str_]:
-    """Group of each row; empty where an attribute is missing."""
+    """Group of each row; empty if an attribute is missing."""
     if not by:
         return np.full(frame.height, ALL)
     return frame.select(label(by).fill_null("")).to_series().to_numpy().astype(np.str_)

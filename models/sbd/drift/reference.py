@@ -1,7 +1,7 @@
-"""What a model's training set looked like, kept with the model: ``reference.json``.
+"""``reference.json`` describes a model's training set and is kept with the model.
 
 A seeded sample of whole connections with their attributes, a few windows of each, and how the
-model did on connections that it hadn't learned from: enough to tell drift without the training
+model did on connections that it hadn't learned from: enough to recognise drift without the training
 table. Values have four significant digits.
 """
 
@@ -21,7 +21,7 @@ from models.sbd.params import THRESHOLD, Drift
 from models.sbd.windows import Windows, attributes, windows
 
 FILE = "reference.json"
-"""Of a zoo entry."""
+"""Name of the file in a zoo entry."""
 FORMAT = 1
 SUMS = ("model.windows", "model.right", "model.shared", "model.confidence")
 """Columns of :attr:`Reference.held_out`; no attribute is called so."""
@@ -65,7 +65,7 @@ def thin(table: Windows, each: int) -> Windows:
 
 
 def sample(table: Windows, connections: int, seed: int) -> Windows:
-    """At most so many whole connections, drawn at random."""
+    """At most ``connections`` whole connections, drawn at random."""
     names = np.unique(table.group)
     if names.size <= connections:
         return table
@@ -82,12 +82,12 @@ def answers(
     ----------
     table : Windows
         N rows, labelled or not.
-    probability : float64 [N]
+    probability : float64 array [N]
         P(SB) of each.
     names : sequence of str
         Feature columns, which aren't attributes.
     threshold : float
-        SB where the probability is above it: the model's own.
+        SB if the probability is above it: the model's own.
     """
     said = probability > threshold
     kept = attributes(table.frame, names)
@@ -117,11 +117,11 @@ def of(
     names : sequence of str
         The model's features.
     held_out : polars.DataFrame, optional
-        Of :func:`answers`, on rows that it doesn't learn from.
+        Result of :func:`answers` on rows that it doesn't learn from.
     settings : Drift
         ``sample`` connections, ``windows`` of each.
     seed : int
-        Of the sample.
+        Seed of the sample.
     """
     kept = thin(sample(train, settings.sample, seed), settings.windows)
     return Reference(kept, np.unique(train.group).size, len(train), held_out)

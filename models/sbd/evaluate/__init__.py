@@ -1,1 +1,1 @@
-"""How classifiers are compared: splits, held-out rows, scores and the papers' tables."""
+"""Classifiers are compared here: splits, held-out rows, scores and the papers' tables."""

@@ -1,6 +1,6 @@
-"""Which rows models learn from, and which they never do: one rule for every training.
+"""One rule for every training says which rows models learn from, and which they never do.
 
-The fixed test set is Table 6 of the paper and a share of all other connections, told by their
+The fixed test set is Table 6 of the paper and a share of all other connections, chosen by their
 names, so that promotion can compare any two kept models on them.
 """
 
@@ -19,7 +19,7 @@ RULE = "first 64 bits of SHA-256 of the connection's name, below the share of 2^
 
 
 def held_out(table: Windows, share: float) -> NDArray[np.bool_]:
-    """Rows whose connection is held out, by its name alone, bool [N].
+    """Rows whose connection is held out, by its name alone, bool array [N].
 
     The choice doesn't depend on the table: a connection that is held out once is held out of every
     later table too.
@@ -29,11 +29,11 @@ def held_out(table: Windows, share: float) -> NDArray[np.bool_]:
     table : Windows
         N rows.
     share : float
-        Of connections, 0 to 1.
+        Share of connections, 0 to 1.
 
     Returns
     -------
-    ndarray of bool, shape (N,)
+    bool array [N]
     """
     connection = table.column("connection")
     names, row = np.unique(connection, return_inverse=True)
@@ -47,7 +47,7 @@ def _place(name: str) -> float:
 
 
 def test_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
-    """Rows of the fixed test set, labelled or not: bool [N].
+    """Rows of the fixed test set, labelled or not: bool array [N].
 
     Table 6 (the data set that ``unseen`` names) and the connections that are held out.
     """
@@ -55,12 +55,12 @@ def test_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
 
 
 def unseen_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
-    """Rows of the data set that nothing learns from, bool [N]."""
+    """Rows of the data set that nothing learns from, bool array [N]."""
     return np.asarray(table.column("dataset") == protocol.unseen, dtype=np.bool_)
 
 
 def training_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
-    """Rows that a kept model learns from, bool [N]: the one rule for all of them.
+    """Rows that a kept model learns from, bool array [N]: the one rule for all of them.
 
     Every labelled row but those of :func:`test_rows`, whatever its data set is called.
     """
@@ -68,7 +68,9 @@ def training_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
 
 
 def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
-    """Rows that kept models learn from, and labelled rows of the same data sets that they don't.
+    """The held-out split: rows that kept models learn from, and labelled rows that they don't.
+
+    Both are of the same data sets.
 
     Parameters
     ----------

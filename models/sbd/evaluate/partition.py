@@ -23,13 +23,13 @@ class Grid:
 
     Attributes
     ----------
-    window : ndarray of int64, shape (N,)
+    window : int64 array [N]
         Window of each row, W in all, in order of connection and time.
-    place : ndarray of int64, shape (N, 2)
+    place : int64 array [N, 2]
         The row's two subflows among those of its connection.
-    connection : ndarray of int64, shape (W,)
+    connection : int64 array [W]
         Number of each window's connection, ascending.
-    index : ndarray of int64, shape (W,)
+    index : int64 array [W]
         The window's index within its connection.
     names : list of list of int
         Subflows of each connection that any row of it has.
@@ -42,20 +42,20 @@ class Grid:
     names: list[list[int]]
 
     def square(self, rows: Bools) -> Bools:
-        """Values (N,) of rows as (W, n, n), upper triangles; n is the most subflows."""
+        """Values [N] of rows as [W, n, n], upper triangles; n is the most subflows."""
         n = max((len(names) for names in self.names), default=2)
         out = np.zeros((len(self.connection), n, n), np.bool_)
         out[self.window, self.place[:, 0], self.place[:, 1]] = rows
         return out
 
     def complete(self) -> Bools:
-        """Whether all pairs of the connection's subflows have a row in the window, (W,)."""
+        """Whether all pairs of the connection's subflows have a row in a window, bool array [W]."""
         sizes = np.array([len(names) for names in self.names], np.int64)[self.connection]
         rows = np.bincount(self.window, minlength=len(self.connection))
         return np.asarray(rows == sizes * (sizes - 1) // 2)
 
     def last(self) -> Bools:
-        """Whether a window is the last of its connection, (W,)."""
+        """Whether a window is the last of its connection, bool array [W]."""
         return np.append(self.connection[1:] != self.connection[:-1], True)[: len(self.connection)]
 
 
@@ -113,13 +113,13 @@ def score(
     Parameters
     ----------
     arranged : Grid
-        Of N rows in W windows.
-    shared : ndarray of bool, shape (N,)
+        The arrangement of N rows in W windows.
+    shared : bool array [N]
         Verdict of each row.
-    y : ndarray of int64, shape (N,)
+    y : int64 array [N]
         1 for SB, 0 for NSB, -1 unknown.
     confidence, seed
-        Of the intervals, which resample whole connections.
+        Settings of the intervals, which resample whole connections.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Figures of merit, the same for learned models and rules, in training and in ``evaluate``."""
+"""The figures of merit are the same for learned models and rules, in training and evaluation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def share(hits: NDArray[np.bool_] | Floats) -> float | None:
 
 
 def connection_state(probability: Floats, group: Ints, verdicts: Verdicts) -> Floats:
-    """Accumulated log-odds after each window, shape (N,)."""
+    """Accumulated log-odds after each window, float64 array [N]."""
     return accumulate(evidence(probability, verdicts), group, verdicts.forget, verdicts.temper)
 
 
@@ -63,16 +63,16 @@ def score(
     ----------
     table : Windows
         N labelled rows, connections side by side.
-    probability : ndarray, shape (N,)
+    probability : float64 array [N]
         P(SB) of each window.
     verdicts : Verdicts
         The model's calibration and accumulation.
     columns : sequence of str
         Attribute columns to break the accuracy down by.
     confidence, resamples, seed
-        Of the bootstrap over connections.
+        Settings of the bootstrap over connections.
     threshold : float
-        SB where the probability is above it: the model's own.
+        SB if the probability is above it: the model's own.
 
     Returns
     -------
@@ -143,9 +143,9 @@ def coverage(
 
     Parameters
     ----------
-    state : ndarray, shape (N,)
+    state : float64 array [N]
         Accumulated log-odds.
-    y, group : ndarray, shape (N,)
+    y, group : int64 array [N]
         Labels and connections.
     levels : sequence of float
         Confidences asked for.
@@ -173,7 +173,7 @@ def delay(table: Windows, probability: Floats, verdicts: Verdicts) -> list[dict[
 
     Counted from the start of a connection's first window, when both subflows have just been
     congested, to the end of the window at whose end the verdict falls; also from the
-    connection's first event where the table has ``connection_start_us``.
+    connection's first event if the table has ``connection_start_us``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Who is trained on what and tested on what; every prediction here is out of sample."""
+"""Splits say which rows train a model and which test it; all predictions are out of sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is made.
+    """A model to be made: its name, classifier, features and hyperparameters.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ def shuffle_splits(
     ----------
     table : Windows
         All rows.
-    rows : ndarray of bool, shape (N,)
+    rows : bool array [N]
         The rows to be split 90/10, stratified by data set and label.
-    always : ndarray of bool, shape (N,)
+    always : bool array [N]
         Rows that are in every training set (disjoint from ``rows``).
     params : Protocol
         Number of splits, share of test connections.
@@ -115,7 +115,7 @@ def site_rows(table: Windows, params: Protocol) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (N,)
+    bool array [N]
     """
     varied = table.column("dataset") == params.varied
     return np.asarray(~varied & ~unseen_rows(table, params), dtype=np.bool_)

@@ -29,7 +29,7 @@ def _of(predictions: pl.DataFrame, protocol: str, model: str) -> pl.DataFrame:
 def hits(
     table: Windows, rows: NDArray[np.int64], probability: NDArray[np.float64], verdicts: Verdicts
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
-    """Right answers per window (M,), last row per connection (C,), right answers per connection."""
+    """Right answers per window [M], last row per connection [C], right answers per connection."""
     y, group = table.y[rows], table.group[rows]
     hit = (probability > THRESHOLD) == (y == 1)
     last = last_of_each(group)
@@ -149,7 +149,8 @@ def rules(
     table : Windows
         N labelled rows.
     shares : mapping
-        Scheme -> (N, 2) shares of time in "same" and "different"; NaN where it couldn't run.
+        Scheme -> float64 array [N, 2]: shares of time in "same" and "different"; NaN if it
+        couldn't run.
 
     Returns
     -------
@@ -231,7 +232,7 @@ def honest_verdicts(
     table, predictions
         The data and what was predicted.
     choice : mapping
-        Of `models.sbd.train.selection.choose`.
+        Result of `models.sbd.train.selection.choose`.
     model : str, optional
         A candidate; by default the one chosen anew without each family.
 

@@ -25,9 +25,9 @@ from models.stats.intervals import by_connection
 from models.store import ZooModel
 
 FILE = "test.json"
-"""Of a zoo entry."""
+"""Name of the file in a zoo entry."""
 SAMPLE = 200
-"""Windows kept with a model, about."""
+"""About how many windows are kept with a model."""
 
 
 def fixed(table: Windows, protocol: Protocol) -> Windows:
@@ -80,7 +80,7 @@ def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.
     names : sequence of str
         The model's features.
     answers : mapping
-        File of the entry -> its classes (N,), 1 for SB.
+        File of the entry -> its classes, int array [N], 1 for SB.
     """
     columns = ["connection", "window", "label"]
     columns += [n for n in attributes(table.frame, names) if table.frame[n].n_unique() > 1]

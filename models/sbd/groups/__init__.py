@@ -1,1 +1,1 @@
-"""One classifier per user group, where that is better than one for all."""
+"""A user group gets a classifier of its own if that is better than the one for all."""

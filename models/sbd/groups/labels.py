@@ -10,11 +10,11 @@ from data.errors import UserError, unknown_name
 from features.sbd import FAMILIES, features_of
 
 NO_ATTRIBUTE = ("connection", "window", "label", "start_us", "end_us")
-"""Key columns by which nobody groups."""
+"""Key columns, which are no attributes to group by."""
 
 
 def attribute_columns(columns: Iterable[str]) -> list[str]:
-    """Those of a features table's columns that are neither key nor feature."""
+    """Columns of a features table that are neither keys nor features."""
     known = {*NO_ATTRIBUTE, *(f.name for family in FAMILIES for f in features_of(family))}
     return [name for name in columns if name not in known]
 
@@ -43,7 +43,7 @@ def check_columns(known: Iterable[str], columns: Sequence[str]) -> None:
 
 
 def label(columns: Sequence[str]) -> pl.Expr:
-    """Group of each row, ``site=shanghai,cc=lia``; null where an attribute is missing or empty."""
+    """Group of each row, ``site=shanghai,cc=lia``; null if an attribute is missing or empty."""
     parts = []
     for name in columns:
         value = pl.col(name).cast(pl.String)

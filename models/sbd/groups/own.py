@@ -1,4 +1,4 @@
-"""A group's own model against the pooled one, on connections that neither has seen.
+"""A group's own model is compared with the pooled one, on connections that neither has seen.
 
 Connections are dealt into folds by their names alone, so that whatever table they stand in they
 fall into the same one: the pooled model of a fold has never learned from a connection that a
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Plan:
-    """How the pooled model and every group's own are made: alike in everything but the rows.
+    """Settings of the pooled model and every group's own, which differ only in their rows.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Plan:
     groups : Groups
         Folds, repeats and minimum sizes.
     seed : int
-        Of models, inner folds and bootstrap.
+        Seed of models, inner folds and bootstrap.
     confidence, resamples
-        Of the bootstrap.
+        Settings of the bootstrap.
     """
 
     classifier: str
@@ -81,20 +81,20 @@ def grid(classifier: str, params: Params) -> tuple[dict[str, Any], ...]:
 
 
 def places(names: Sequence[str] | NDArray[np.str_], salt: str) -> Floats:
-    """A number in [0, 1) per name (N,), from the SHA-256 of salt and name."""
+    """A number in [0, 1) per name, float64 array [N], from the SHA-256 of salt and name."""
     distinct, at = np.unique(np.asarray(names, dtype=np.str_), return_inverse=True)
     digests = (hashlib.sha256(f"{salt}/{name}".encode()).digest() for name in distinct)
     return np.array([int.from_bytes(d[:6], "big") / 2.0**48 for d in digests])[at]
 
 
 def fold_of(table: Windows, plan: Plan, repeat: int) -> Ints:
-    """Fold (N,) in which a row's connection is left out."""
+    """Fold in which a row's connection is left out, int64 array [N]."""
     place = places(table.column("connection"), f"fold-{repeat}")
     return (place * plan.groups.folds).astype(np.int64)
 
 
 def lacking(table: Windows, groups: Groups) -> str:
-    """What a group of training rows has too little of, empty where it has enough."""
+    """What a group of training rows has too little of, empty if it has enough."""
     for name, value in (("SB", 1), ("NSB", 0)):
         mine = table.y == value
         there = (
@@ -110,7 +110,7 @@ def lacking(table: Windows, groups: Groups) -> str:
 def choose(x: Floats, y: Ints, group: Ints, plan: Plan) -> dict[str, Any]:
     """Settings with the highest mean accuracy over inner folds of whole connections.
 
-    Of equals the most regularised is taken.
+    Among equals the most regularised is taken.
     """
     if len(plan.grid) == 1:
         return dict(plan.grid[0])
@@ -133,7 +133,7 @@ def fit(table: Windows, plan: Plan) -> tuple[Estimator, dict[str, Any]]:
 
 
 def fit_without(table: Windows, plan: Plan, repeat: int, fold: int) -> Estimator | None:
-    """A model from the rows outside a fold, settings chosen there; None where a class is missing.
+    """A model from the rows outside a fold, settings chosen there; None if a class is missing.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ def cross_fit(
 
     Returns
     -------
-    (ndarray, ndarray), each of shape (repeats, N)
-        By models of the group's own, by the pooled ones; NaN where no own model could be made.
+    (float64 array [repeats, N], float64 array [repeats, N])
+        P(SB) by the group's own models, and by the pooled ones; NaN if no own model could be made.
     """
     x = table.matrix(plan.features)
     own = np.full((plan.groups.repeats, len(table)), np.nan)
@@ -181,7 +181,7 @@ def cross_fit(
 
 
 def hits(p: Floats, y: Ints) -> Floats:
-    """Share of repeats in which a row (N,) is answered rightly, from p of shape (repeats, N)."""
+    """Share of repeats in which a row [N] is answered rightly, from probabilities [repeats, N]."""
     return np.asarray(((p > THRESHOLD) == (y == 1)).mean(axis=0), dtype=np.float64)
 
 
@@ -190,9 +190,9 @@ def paired(own: Floats, pooled: Floats, group: Ints, plan: Plan) -> dict[str, In
 
     Parameters
     ----------
-    own, pooled : ndarray, shape (N,)
+    own, pooled : float64 array [N]
         Right answers, 0 to 1, per window.
-    group : ndarray of int, shape (N,)
+    group : int array [N]
         Connection of each window.
     plan : Plan
 
@@ -219,7 +219,7 @@ def paired(own: Floats, pooled: Floats, group: Ints, plan: Plan) -> dict[str, In
 
 
 def _deal(y: Ints, group: Ints, folds: int, seed: int) -> Ints:
-    """Fold (N,) per row: connections of each class dealt out evenly, in an order drawn."""
+    """Fold per row, int64 array [N]: connections of each class dealt out evenly, at random."""
     rng = np.random.default_rng(seed)
     last = last_of_each(group)
     number = np.empty(int(group.max()) + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Rows of a features table brought together group by group, in one pass and little memory."""
+"""Rows of a features table are brought together group by group, in one pass and little memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Gathered:
     counts : dict
         Group -> rows.
     values : dict
-        Group -> attribute -> value; empty for groups that no column tells.
+        Group -> attribute -> value; empty for groups that don't come from columns.
     sample : polars.DataFrame
         Rows of whole connections, about as many as asked for, drawn by the connections' names.
     rows, without : int

@@ -1,4 +1,4 @@
-"""Rows that could as well have been seen: changes that keep the label.
+"""Training rows are changed in ways that keep their label.
 
 Exchanging the subflows or scaling RTTs and rates changes nothing that the network sees, by its
 construction; what is left are changes of time.
@@ -39,7 +39,7 @@ def jitter(rows: Tensor, rng: Generator) -> Tensor:
 
 
 def _gathered(rows: Tensor, cell: Tensor) -> Tensor:
-    """The window's three series at other cells, int64 [N, 2, CELLS]; the rest as it is."""
+    """The window's three series at other cells, int64 array [N, 2, CELLS]; the rest as it is."""
     pair = rows.reshape(-1, 2, SIDE)
     series = pair[:, :, : 3 * CELLS].reshape(-1, 2, 3, CELLS)
     moved = series.gather(3, cell[:, :, None].expand(-1, -1, 3, -1))

@@ -1,4 +1,4 @@
-"""The neural classifier beside the others on the very same windows, with paired intervals."""
+"""The neural classifier is compared with the others on the same windows, by paired intervals."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def compare(
     Parameters
     ----------
     table : Windows
-        What ``row`` numbers.
+        The table whose rows ``row`` numbers.
     answers : polars.DataFrame
-        Of `models.sbd.neural.outofsample.run`.
+        Result of `models.sbd.neural.outofsample.run`.
     others : polars.DataFrame
         ``protocol, split, model, row, probability`` of other models on the same splits.
     params : Params

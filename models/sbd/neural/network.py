@@ -1,8 +1,8 @@
-"""A Siamese temporal convolution: what a pair of series says about its bottleneck.
+"""A Siamese temporal convolution judges by a pair of series whether they share a bottleneck.
 
 One row of ``features.series_pair`` goes in, the log-odds of SB come out. The rows hold plain units
-(us, kbit/s); :class:`Channels` makes them scale-free, so that training, ONNX and whoever feeds the
-model later share one definition. Both subflows go through the same encoder and the head sees only
+(us, kbit/s); :class:`Channels` makes them scale-free, so that training, ONNX and every later user
+of the model share one definition. Both subflows go through the same encoder and the head sees only
 what doesn't change when they are exchanged.
 """
 
@@ -30,25 +30,25 @@ class Channels(nn.Module):
     A queueing delay is the RTT less the smallest RTT known at the window's end; both subflows'
     are divided by their common mean, as ``smartsbd-plus`` does, and given again each in its own
     standard deviations. Throughput is in units of the subflow's own mean. Neither absolute RTTs
-    nor rates nor the ratio of the smallest RTTs are seen: they tell the set-up.
+    nor rates nor the ratio of the smallest RTTs are seen: they would reveal the set-up.
     """
 
     WINDOW = 4
     """Channels of the window: queue, its own shape, congested, throughput."""
     LONG = 3
-    """Of the long view: queue, its own shape, whether it is known."""
+    """Channels of the long view: queue, its own shape, whether it is known."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Make the channels.
 
         Parameters
         ----------
-        rows : float32 [N, 2 * SIDE]
+        rows : float32 array [N, 2 * SIDE]
 
         Returns
         -------
-        window : float32 [N, 2, WINDOW, CELLS]
-        long : float32 [N, 2, LONG, LONG_CELLS]
+        window : float32 array [N, 2, WINDOW, CELLS]
+        long : float32 array [N, 2, LONG, LONG_CELLS]
         """
         pair = rows.reshape(-1, 2, SIDE)
         rtt = pair[:, :, :CELLS]
@@ -144,7 +144,7 @@ class Comparison(nn.Module):
 
 
 def _standard(x: Tensor) -> Tensor:
-    """Each channel less its mean, in its standard deviation; 0 where it is constant."""
+    """Each channel less its mean, in its standard deviation; 0 if it is constant."""
     centred = x - x.mean(dim=2, keepdim=True)
     return centred / ((centred * centred).mean(dim=2, keepdim=True) + 1e-3).sqrt()
 
@@ -157,11 +157,11 @@ class PairNetwork(nn.Module):
     width : int
         Channels of the encoders, a multiple of 4.
     dilations : sequence of int
-        Of the window's encoder, one block each.
+        Dilations of the window's encoder, one block each.
     hidden : int
-        Of the head.
+        Width of the head.
     dropout : float
-        Before the head.
+        Share of numbers dropped before the head.
     long : bool
         Look also at the windows before.
     """
@@ -186,7 +186,7 @@ class PairNetwork(nn.Module):
         )
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Log-odds of SB, float32 [N], of rows float32 [N, 2 * SIDE]."""
+        """Log-odds of SB, float32 array [N], of rows float32 array [N, 2 * SIDE]."""
         window, long = self.channels(rows)
         parts = [self._compared(self.window, window)]
         if self.long is not None:

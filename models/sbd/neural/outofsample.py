@@ -41,12 +41,12 @@ class Task:
 
     @property
     def file(self) -> str:
-        """Of its answers."""
+        """Name of the file with its answers."""
         return f"{self.split.protocol}-{self.split.name}-{self.variant}-{self.seed}.parquet"
 
 
 def validation_rows(group: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
-    """Rows of a random share of the connections, bool [N], never all and never none."""
+    """Rows of a random share of the connections, bool array [N], never all and never none."""
     connections = np.unique(group)
     count = min(max(1, round(share * connections.size)), connections.size - 1)
     chosen = np.random.default_rng(seed).permutation(connections)[:count]
@@ -54,7 +54,7 @@ def validation_rows(group: NDArray[np.int64], share: float, seed: int) -> NDArra
 
 
 def protocol_tasks(todo: Sequence[Split], settings: Neural, variant: str) -> list[Task]:
-    """One fit per split, several where a protocol has only one; pairs of families are left out."""
+    """One fit per split, several if a protocol has only one; pairs of families are left out."""
     return [
         Task(split, variant, settings, settings.seed + number)
         for split in todo
@@ -64,7 +64,7 @@ def protocol_tasks(todo: Sequence[Split], settings: Neural, variant: str) -> lis
 
 
 def selection_splits(table: Windows, params: Params, settings: Neural) -> list[Split]:
-    """Where settings are chosen: groups of families of conditions, each left out in turn.
+    """Splits by which settings are chosen: groups of families, each left out in turn.
 
     What counts is how a network does under conditions that it wasn't trained on; on connections
     like those that it has seen all variants are near 1. A table without two families leaves a
@@ -136,7 +136,7 @@ def run(
     ----------
     table : Windows
         N rows, as the splits number them.
-    rows : float32 [N, d]
+    rows : float32 array [N, d]
         Their series.
     tasks : sequence of Task
     parts : Path
@@ -188,7 +188,7 @@ def _task(shared: Mapping[str, Any], number: int) -> None:
 
 
 def _mark(task: Task, content: str) -> str:
-    """What answers depend on: rows, split, settings, seed."""
+    """Hash of what answers depend on: rows, split, settings, seed."""
     digest = hashlib.sha256(task.split.train.tobytes() + task.split.test.tobytes()).hexdigest()
     told = {"rows": content, "split": digest, "seed": task.seed}
     return json.dumps({**told, **task.settings.model_dump(mode="json")}, sort_keys=True)

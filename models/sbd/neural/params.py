@@ -18,10 +18,10 @@ class Neural(Strict):
     dilations: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         (1, 2, 4, 8), min_length=1, max_length=16
     )
-    """Of the window's encoder: one block each, in pairs of cells."""
+    """Dilations of the window's encoder, one block each, in pairs of cells."""
     hidden: int = Field(32, ge=1, le=256)
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Before the head."""
+    """Share of numbers dropped before the head."""
     long: bool = False
     """Look also at the RTTs of the windows before."""
     augment: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Neural(Strict):
     validation_folds: int = Field(2, ge=2, le=100)
     """Groups of families left out in turn when settings are chosen."""
     splits: int = Field(5, ge=1, le=1000)
-    """Of the shuffle splits that the others are tested on, the first so many."""
+    """How many of the shuffle splits that the others are tested on, counted from the first."""
     repeats: int = Field(3, ge=1, le=1000)
     """Seeds of protocols that have a single split."""
 

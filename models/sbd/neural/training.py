@@ -44,7 +44,7 @@ class Epoch:
 
 @dataclass
 class State:
-    """How far a training is: what the JSON in the checkpoint says."""
+    """How far a training is, as the JSON in the checkpoint has it."""
 
     settings: dict[str, Any]
     curve: list[Epoch] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Training(lightning.LightningModule):
     params : Neural
     seed : int
     state : State
-        Of an interrupted training, or a new one.
+        State of an interrupted training, or a new one.
     steps : int
         Batches of an epoch.
     """
@@ -153,7 +153,7 @@ class Training(lightning.LightningModule):
 
 
 class Keeper(Callback):
-    """After each epoch: tell, write the checkpoint, stop where nothing gets better."""
+    """Reports after each epoch, writes the checkpoint, and stops when nothing gets better."""
 
     def __init__(self, path: Path | None, told: Told | None) -> None:
         self.path, self.told = path, told
@@ -187,15 +187,15 @@ def fit(
 
     Parameters
     ----------
-    rows : float32 [N, d]
+    rows : float32 array [N, d]
         As ``features.series_pair`` makes them.
-    labels : int64 [N]
+    labels : int64 array [N]
         1 for SB.
-    validation : bool [N]
+    validation : bool array [N]
         Rows for early stopping; the others are learned from. No connection should be in both.
     params : Neural
     seed : int
-        Of weights, order, augmentation and dropout.
+        Seed of weights, order, augmentation and dropout.
     checkpoint : Path, optional
         Directory of ``training.safetensors``; a training of the same settings goes on there.
     told : callable, optional
@@ -247,7 +247,7 @@ def fit(
 
 
 def probability(network: PairNetwork, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """P(SB) of rows float32 [N, d], float64 [N]."""
+    """P(SB) of rows float32 array [N, d], float64 array [N]."""
     data = torch.from_numpy(rows)
     with torch.inference_mode():
         parts = [torch.sigmoid(network(data[block])) for block in _blocks(len(data))]
@@ -318,7 +318,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _read_state(path: Path | None, settings: dict[str, Any]) -> State | None:
-    """The state of a training of the same settings and rows; None where there is none."""
+    """The state of a training of the same settings and rows; None if there is none."""
     if path is None or not path.is_file():
         return None
     try:

@@ -1,8 +1,8 @@
-"""Rule-based shared bottleneck detection: the schemes that the learned models are compared with.
+"""Rule-based shared-bottleneck detection: schemes that the learned models are compared with.
 
-Each module judges windows of one connection: ``judge(pair, windows) -> shares`` where ``shares``
-(n, 2) holds the share of each window's time in which the scheme holds the subflows for sharing
-(column 0) and for not sharing (column 1) a bottleneck, as section 5.1 of the paper counts.
+Each module judges windows of one connection: ``judge(pair, windows) -> shares``. ``shares``, a
+float64 array [n, 2], has the share of each window's time in which the scheme takes the subflows to
+share a bottleneck (column 0) and not to share one (column 1), as section 5.1 of the paper counts.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def run(
     names : sequence of str
         Keys of `RULES`.
     progress : callable
-        Who hears of the progress.
+        Shows the progress; see `models.parallel.Progress`.
 
     Returns
     -------
     dict
-        scheme -> shares (N, 2); NaN where the events lack the connection.
+        scheme -> shares, float64 array [N, 2]; NaN if the events lack the connection.
     """
     import numpy as np
     import polars as pl

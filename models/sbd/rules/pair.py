@@ -1,4 +1,4 @@
-"""What the rule-based schemes see of a connection: RTT samples and losses of two subflows."""
+"""Rule-based schemes judge by this view of a connection: RTT samples and losses of two subflows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Series = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 SRTT_GAIN = 1 / 8
-"""RFC 6298."""
+"""Weight of a new sample in the smoothed RTT (RFC 6298)."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Subflow:
 
     Attributes
     ----------
-    time_us, rtt_us : ndarray of int64, shape (n,)
+    time_us, rtt_us : int64 array [n]
         RTT samples in order of time.
-    srtt_us : ndarray of float64, shape (n,)
+    srtt_us : float64 array [n]
         Smoothed RTT at each sample.
-    loss_us : ndarray of int64, shape (m,)
+    loss_us : int64 array [m]
         Times at which the sender entered Recovery or Loss.
-    retransmit_us : ndarray of int64, shape (r,)
+    retransmit_us : int64 array [r]
         Times of retransmissions.
     """
 
@@ -96,7 +96,7 @@ def subflow(variables: Mapping[str, Series]) -> Subflow:
 
 
 def pair(events: Mapping[int, Mapping[str, Series]]) -> Pair | None:
-    """The two subflows that the features look at; ``None`` where there aren't two with RTTs."""
+    """The two subflows that the features look at; ``None`` if there aren't two with RTTs."""
     chosen = choose_pair(events)
     if chosen is None:
         return None
@@ -109,16 +109,16 @@ def time_shares(change_us: Ints, state: Ints, windows: Ints, values: tuple[int, 
 
     Parameters
     ----------
-    change_us, state : ndarray of int64, shape (m,)
+    change_us, state : int64 array [m]
         Times of change in order, and the state from then on; before the first it is 0.
-    windows : ndarray of int64, shape (n, 2)
+    windows : int64 array [n, 2]
         Start and end (us).
     values : tuple of int
         States asked for.
 
     Returns
     -------
-    ndarray, shape (n, len(values))
+    float64 array [n, len(values)]
     """
     out = np.zeros((len(windows), len(values)))
     for i, (start, end) in enumerate(windows):

@@ -37,7 +37,7 @@ class Summary:
 
 
 def summaries(flow: Subflow, start_us: int, end_us: int) -> NDArray[np.float64]:
-    """The four statistics after each base interval from ``start_us`` on, shape (intervals, 4)."""
+    """The four statistics after each base interval from ``start_us`` on, [intervals, 4]."""
     return np.stack(
         summary_statistics(
             flow.time_us,

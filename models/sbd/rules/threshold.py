@@ -15,7 +15,7 @@ verdict and is calibrated like every other model's."""
 
 
 class Threshold:
-    """SB where the only feature exceeds the threshold that is best on the training rows."""
+    """SB if the only feature exceeds the threshold that is best on the training rows."""
 
     def __init__(self) -> None:
         self.threshold = 0.5
@@ -25,9 +25,9 @@ class Threshold:
 
         Parameters
         ----------
-        x : ndarray, shape (N, 1)
+        x : float64 array [N, 1]
             Correlation per window.
-        y : ndarray of int, shape (N,)
+        y : int array [N]
             1 for SB, 0 for NSB.
         """
         order = np.argsort(x[:, 0], kind="stable")
@@ -43,10 +43,10 @@ class Threshold:
         return self
 
     def predict_proba(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score per row, shape (N, 2): NSB, SB."""
+        """Score per row, float64 array [N, 2]: NSB, SB."""
         p = sigmoid(SHARPNESS * (x[:, 0] - self.threshold))
         return np.stack([1 - p, p], axis=1)
 
     def predict(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """1 where SB, shape (N,)."""
+        """1 if SB, int64 array [N]."""
         return (x[:, 0] > self.threshold).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Accuracy against cost: which models to try, how right they are, and which nobody beats."""
+"""Small models are compared by accuracy and cost, to find those that no other beats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
     model : str
         Key of :data:`models.sbd.train.spaces.SPACES`.
     ranked : sequence of str
-        Features, the most telling first.
+        Features, the most informative first.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def accuracies(
 
 
 def front(gains: Sequence[float], costs: Sequence[Mapping[str, float]]) -> list[int]:
-    """Which points no other beats.
+    """Points that no other beats.
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ def ranking(
 
     Parameters
     ----------
-    x : ndarray, shape (N, d)
+    x : float64 array [N, d]
         Feature values, finite.
-    y : ndarray of int, shape (N,)
+    y : int array [N]
         Labels.
     names : sequence of str, length d
         Feature names.

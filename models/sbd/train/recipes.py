@@ -1,4 +1,4 @@
-"""Which models are compared and which of them are kept: names, features, hyperparameters."""
+"""The models that are compared, and those that are kept: names, features, hyperparameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def paper(
     features : sequence of str
         The subset, or all 18.
     found : mapping
-        Of `models.sbd.train.search.best`: classifier -> ``{settings}``.
+        Result of `models.sbd.train.search.best`: classifier -> ``{settings}``.
     params : Params
         Bounds of what is exported.
     suffix : str
@@ -48,7 +48,7 @@ def paper(
 
 
 def alone(feature: str) -> Recipe:
-    """A small tree on the one feature that says most: what is left when nothing tells the set-up.
+    """A small tree on the one feature that says most when the conditions are unknown.
 
     Under conditions that training didn't have, RTT_SD_Ratio alone does better than any larger
     subset of the 18, whose further members depend on RTTs and rates themselves.

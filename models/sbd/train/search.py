@@ -62,7 +62,7 @@ def run(
     params : Search
         Folds, thinning, sizes.
     seed, workers, progress
-        Seed of folds and models; CPUs; who hears of the progress.
+        Seed of folds and models; CPUs; what shows the progress (`models.parallel.Progress`).
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Choosing the general model by conditions it wasn't trained on, without looking at the answer.
+"""The general model is chosen by conditions it wasn't trained on, without looking at the answer.
 
 For every family of conditions that is left out, candidates are compared, calibrated and given
 their memory on the *other* families only, each of those predicted by models that have seen
-neither it nor the outer one (the ``families`` splits of `models.sbd.protocol`).
+neither it nor the outer one (the ``families`` splits of `models.sbd.evaluate.splits`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def inner(
     Parameters
     ----------
     predictions : polars.DataFrame
-        Of `models.sbd.evaluate.splits.predict`.
+        Result of `models.sbd.evaluate.splits.predict`.
     model, left_out, column : str
         Model's name, the outer family, the column of families.
     table : Windows
@@ -37,7 +37,7 @@ def inner(
     Returns
     -------
     (rows, probability)
-        In the table's order, shapes (M,).
+        int64 array [M] and float64 array [M], in the table's order.
     """
     pairs = predictions.filter(
         (pl.col("protocol") == "families")
@@ -74,14 +74,14 @@ def choose(
     column: str,
     confidence: float,
 ) -> dict[str, Any]:
-    """Choose a candidate: once per left-out family (for honest figures), once for good.
+    """Choose a candidate: once without each family, for honest figures, and once with them all.
 
     Returns
     -------
     dict
         ``chosen``: the model to ship; ``merits``: candidate -> merit; ``verdicts``: candidate ->
         `Verdicts` fitted on all left-out families; ``outer``: family -> ``{chosen, merits,
-        verdicts}`` made without that family. Empty where there are fewer than three families.
+        verdicts}`` made without that family. Empty if there are fewer than three families.
     """
     families = predictions.filter(pl.col("protocol") == "family")["split"].unique().sort()
     merits, verdicts = {}, {}

@@ -1,4 +1,4 @@
-"""The compiled loop: take events in order until a time."""
+"""The compiled event loop takes events in the order of time, up to a given time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from data.netsim.acks import on_ack
 from data.netsim.handshake import on_synack, send_syn
 from data.netsim.heap import give_packet, pop, push
-from data.netsim.jit import entry, kernel
+from data.netsim.jit import compiled, entry
 from data.netsim.links import deliver, enqueue, server_free, settle
 from data.netsim.receiver import on_data, on_delack
 from data.netsim.reference import reference
@@ -110,15 +110,15 @@ def advance(arrays: Any, until: int) -> int:
             S.conn[i].data_end = min(S.conn[i].data_end, S.conn[i].data_nxt)
             S.conn[i].app_interval = 0
     g.now = until
-    # Queues are brought up to date when packets arrive, and here for who looks at them.
+    # Queues are brought up to date when packets arrive, and here for the caller to read.
     for li in range(len(S.link)):
         settle(S, S.link[li], until)
     return DONE
 
 
-@kernel
+@compiled
 def _forward(S: Any, p: int) -> None:
-    """A packet has come through a link: on to the next one, or to its end point."""
+    """Pass a packet that has come through a link on to the next one, or to its end point."""
     S.g.packet_events += 1
     P = S.pkt[p]
     P.route += 1
@@ -146,9 +146,9 @@ def _forward(S: Any, p: int) -> None:
         give_packet(S.g, S.pkt, p)
 
 
-@kernel
+@compiled
 def _application(S: Any, ci: int) -> None:
-    """An application that writes at a rate has its next piece of data."""
+    """Give an application that writes at a rate its next piece of data."""
     c = S.conn[ci]
     if c.app_interval == 0:
         return
@@ -157,7 +157,7 @@ def _application(S: Any, ci: int) -> None:
     push_data(S, ci)
 
 
-@kernel
+@compiled
 def _source(S: Any, i: int) -> None:
     """Cross traffic: send one packet, plan the next, rest between bursts."""
     g = S.g
