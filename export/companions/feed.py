@@ -1,4 +1,7 @@
-"""Builds an exported feature computation as a kernel would and feeds it connections."""
+"""Builds an exported feature computation as a kernel would and feeds it connections.
+
+Two subflows are the ordinary case; ``cczoo export --set subflows=3`` makes more.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +26,14 @@ from export.harness import (
     stack_bytes,
 )
 from export.ir import Ints
-from features.fixed_sbd import Fixed, FixedPairs, needs_throughput
+from features.fixed_sbd import FixedPairs
 from features.fixed_series import Calls
-from features.spec import Feature
+from models.sbd.partition import components
 
 STACK_LIMIT = 512
 """Bytes of one frame, as small as the smallest kernels have it."""
+HEAD = 5
+"""Columns of a row of ``runtime/sbd_driver.c`` before the features."""
 _CALL = np.dtype(
     [
         ("time_us", "<u8"),
@@ -40,47 +45,64 @@ _CALL = np.dtype(
     ]
 )
 """``struct call`` of ``runtime/sbd_driver.c``; kinds are 0 begin, 1 sample, 2 ack."""
-_UNIT = """\
-#include "{identifier}_sbd.h"
-#include <stddef.h>
-size_t unit_bytes(void);
-void unit_init(void *s, int wifi);
-void unit_sample(void *s, int subflow, uint64_t time_us, uint32_t rtt_us, int ca_state);
-void unit_ack(void *s, int subflow, uint64_t time_us, uint64_t acked_bytes);
-int unit_ready(const void *s);
-int unit_features(void *s, int32_t *x);
-int unit_classify(void *s);
-int64_t unit_window(const void *s);
-void unit_again(void *s);
-size_t unit_bytes(void) {{ return sizeof(struct sbd); }}
-void unit_init(void *s, int wifi) {{ sbd_init(s, wifi); }}
-void unit_sample(void *s, int subflow, uint64_t time_us, uint32_t rtt_us, int ca_state)
-{{ sbd_sample(s, subflow, time_us, rtt_us, ca_state); }}
-void unit_ack(void *s, int subflow, uint64_t time_us, uint64_t acked_bytes)
-{{ {ack} }}
-int unit_ready(const void *s) {{ return sbd_ready(s); }}
-int unit_features(void *s, int32_t *x) {{ return sbd_features(s, x); }}
-int unit_classify(void *s) {{ return sbd_classify(s); }}
-int64_t unit_window(const void *s)
-{{ const struct sbd *sbd = s; return (int64_t)sbd->grid[!sbd->filling].window; }}
-void unit_again(void *s) {{ ((struct sbd *)s)->ready = 1; }}
-"""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the C said of one connection: ``fixed`` and ``classes`` int64 [windows]."""
+    """What the C computed for one connection.
 
-    fixed: Fixed
+    Attributes
+    ----------
+    fixed : FixedPairs
+        Windows of pairs.
+    classes : int64 [pairs]
+    window : int64 [windows]
+        Indices of the windows that had a partition.
+    group, sets : int64 [windows, subflows], int64 [windows]
+        The partitions, and their numbers of sets.
+    """
+
+    fixed: FixedPairs
     classes: Ints
+    window: Ints
+    group: Ints
+    sets: Ints
 
-    def unlike(self, meant: Fixed | FixedPairs, classes: Ints) -> int:
-        """Windows that are missing, too many, or of which anything differs."""
+    def unlike(self, meant: FixedPairs, classes: Ints) -> int:
+        """Pairs' windows that are missing, too many or different, and partitions likewise."""
         n = min(len(self.classes), len(classes))
         wrong = self.fixed.window[:n] != meant.window[:n]
+        wrong |= (self.fixed.pair[:n] != meant.pair[:n]).any(axis=1)
         wrong |= (self.fixed.x[:n] != meant.x[:n]).any(axis=1)
         wrong |= self.classes[:n] != classes[:n]
-        return int(wrong.sum()) + max(len(self.classes), len(classes)) - n
+        pairs = int(wrong.sum()) + max(len(self.classes), len(classes)) - n
+        window, group = partitions(meant, classes, self.group.shape[1])
+        k = min(len(window), len(self.window))
+        other = self.window[:k] != window[:k]
+        other |= (self.group[:k] != group[:k]).any(axis=1)
+        number = (group[:k] == np.arange(group.shape[1])).sum(axis=1)
+        other |= self.sets[:k] != number
+        return pairs + int(other.sum()) + max(len(window), len(self.window)) - k
+
+
+def partitions(meant: FixedPairs, classes: Ints, subflows: int) -> tuple[Ints, Ints]:
+    """Windows and partitions, int64 [windows] and [windows, subflows], from pairs' classes."""
+    window, at = np.unique(meant.window, return_inverse=True)
+    shared = np.zeros((len(window), subflows, subflows), np.bool_)
+    shared[at, meant.pair[:, 0], meant.pair[:, 1]] = classes == 1
+    return window, components(shared)
+
+
+class Nanoseconds(NamedTuple):
+    """Shortest times: of a call, and of a window's features, class and partition.
+
+    Features and class are those of one pair; of two subflows the partition is the class.
+    """
+
+    call: float
+    features: float
+    classify: float
+    partition: float
 
 
 @dataclass(frozen=True)
@@ -93,8 +115,8 @@ class Feed:
     flags : list of str
     object_bytes, stack_bytes : int or None
         Code and constants, the model's included; deepest frame.
-    features : int
-        Columns of its observations.
+    features, subflows : int
+        Columns of its observations; subflows of its connections.
     """
 
     executable: Path
@@ -102,6 +124,7 @@ class Feed:
     object_bytes: int | None
     stack_bytes: int | None
     features: int
+    subflows: int
 
     @property
     def state_bytes(self) -> int:
@@ -109,7 +132,7 @@ class Feed:
         return int(self._driver([], 0, 10.0)[1])
 
     def run(self, connections: Sequence[tuple[Calls, int]], timeout_s: float) -> list[Answer]:
-        """Windows of each connection (its calls and which subflow is WiFi).
+        """Windows and partitions of each connection (its calls and which subflow is WiFi).
 
         Raises
         ------
@@ -117,24 +140,41 @@ class Feed:
             When the program fails.
         """
         out, _ = self._driver(connections, 0, timeout_s)
-        rows = np.frombuffer(out, np.int64).reshape(-1, 3 + self.features)
+        rows = np.frombuffer(out, np.int64).reshape(-1, self._columns)
         edges = np.searchsorted(rows[:, 0], np.arange(len(connections) + 1))
-        return [
-            Answer(Fixed(rows[a:b, 1], rows[a:b, 3:]), rows[a:b, 2]) for a, b in pairwise(edges)
-        ]
+        return [self._answer(rows[a:b]) for a, b in pairwise(edges)]
 
     def nanoseconds(
         self, connection: tuple[Calls, int], rounds: int, timeout_s: float
-    ) -> tuple[float, float, float]:
-        """Per call, per ``sbd_features`` and per ``sbd_classify`` of a window: the shortest."""
+    ) -> Nanoseconds:
+        """Time a connection's calls and the questions about its first windows."""
         _, said = self._driver([connection], rounds, timeout_s)
-        each, computed, classified = map(float, said.split()[1:])
-        return each, computed, classified
+        return Nanoseconds(*map(float, said.split()[1:]))
+
+    @property
+    def _columns(self) -> int:
+        return HEAD + max(self.features, self.subflows)
+
+    def _answer(self, rows: Ints) -> Answer:
+        pairs, whole = rows[rows[:, 2] >= 0], rows[rows[:, 2] < 0]
+        x = pairs[:, HEAD : HEAD + self.features]
+        fixed = FixedPairs(pairs[:, 1], pairs[:, 2:4], x)
+        group = whole[:, HEAD : HEAD + self.subflows]
+        return Answer(fixed, pairs[:, 4], whole[:, 1], group, whole[:, 3])
 
     def _driver(
         self, connections: Sequence[tuple[Calls, int]], rounds: int, timeout_s: float
     ) -> tuple[bytes, str]:
-        return run_driver(self.executable, (self.features, rounds), connections, timeout_s)
+        """What the driver writes to stdout and stderr, given connections' calls."""
+        parts = [_records(*connection) for connection in connections]
+        calls = np.concatenate(parts) if parts else np.empty(0, _CALL)
+        arguments = (len(calls), self.features, self._columns, rounds)
+        command = [str(self.executable), *map(str, arguments)]
+        done = run_command(command, timeout_s, calls.tobytes())
+        said = done.stderr.decode(errors="replace")
+        if done.returncode:
+            raise CannotRun(f"the compiled features failed ({done.returncode}): {said[:500]}")
+        return done.stdout, said
 
 
 def build_feed(
@@ -143,7 +183,8 @@ def build_feed(
     work: Path,
     timeout_s: float,
     *,
-    features: Sequence[Feature],
+    features: int,
+    subflows: int = 2,
     flags: list[str] | None = None,
 ) -> Feed:
     """Compile a bundle's companion with its driver.
@@ -156,8 +197,10 @@ def build_feed(
     work : Path
         An existing directory for objects.
     timeout_s : float
-    features : sequence of Feature
-        The model's columns.
+    features : int
+        How many columns the model has.
+    subflows : int
+        How many the companion is made for.
     flags : list of str, optional
         The kernel's by default, with a limit on stack frames; sanitizers go to the driver too.
 
@@ -166,78 +209,22 @@ def build_feed(
     CannotRun
         When there is no compiler or it refuses the code.
     """
-    unit = _UNIT.format(identifier=identifier, ack=ack_statement(features))
-    made_of = (bundle, identifier, work, timeout_s)
-    return Feed(*compile_unit(*made_of, unit, "sbd_driver.c", flags), features=len(features))
-
-
-def ack_statement(features: Sequence[Feature]) -> str:
-    """What ``unit_ack`` does: the companion of a model without throughput has no ``sbd_ack``."""
-    if needs_throughput(features):
-        return "sbd_ack(s, subflow, time_us, acked_bytes);"
-    return "(void)s; (void)subflow; (void)time_us; (void)acked_bytes;"
-
-
-def compile_unit(
-    bundle: Path,
-    identifier: str,
-    work: Path,
-    timeout_s: float,
-    text: str,
-    driver: str,
-    flags: list[str] | None,
-) -> tuple[Path, list[str], int | None, int | None]:
-    """Compile C that includes a bundle's companion, and a driver of ``runtime`` around it.
-
-    Returns
-    -------
-    executable : Path
-    flags : list of str
-        The unit's.
-    object_bytes, stack_bytes : int or None
-        Its code and constants, and its deepest frame.
-    """
     compiler = find_compiler()
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     flags = [*kernel_flags(), f"-Wframe-larger-than={STACK_LIMIT}"] if flags is None else flags
-    for name in (f"{identifier}.h", f"{identifier}_sbd.h"):
+    header = work / f"{identifier}_sbd.h"
+    for name in (f"{identifier}.h", header.name):
         shutil.copy(bundle / name, work / name)
-    unit, model, executable = work / "unit.c", work / "unit.o", work / "feed"
-    unit.write_text(text)
+    unit, executable = work / "unit.o", work / "feed"
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
-    compile_c([*compiler, *flags, *stack, "-c", str(unit), "-o", str(model)], timeout_s)
+    made_for = f"-DSUBFLOWS={subflows}"
+    inside = [*compiler, *flags, *stack, made_for, "-include", str(header)]
+    compile_c([*inside, "-c", str(RUNTIME / "sbd_unit.c"), "-o", str(unit)], timeout_s)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
-    around = [*compiler, "-std=c99", "-O2", *kept, str(RUNTIME / driver), str(model)]
-    compile_c([*around, "-o", str(executable)], timeout_s)
-    return (
-        executable,
-        flags,
-        object_bytes(model, timeout_s),
-        stack_bytes(work / "unit.su"),
-    )
-
-
-def run_driver(
-    executable: Path,
-    arguments: Sequence[int],
-    connections: Sequence[tuple[Calls, int]],
-    timeout_s: float,
-) -> tuple[bytes, str]:
-    """Give a driver the calls of connections (and which subflow is WiFi); what it wrote.
-
-    Raises
-    ------
-    CannotRun
-        When it fails.
-    """
-    parts = [_records(*connection) for connection in connections]
-    calls = np.concatenate(parts) if parts else np.empty(0, _CALL)
-    command = [str(executable), *map(str, (len(calls), *arguments))]
-    done = run_command(command, timeout_s, calls.tobytes())
-    said = done.stderr.decode(errors="replace")
-    if done.returncode:
-        raise CannotRun(f"the compiled features failed ({done.returncode}): {said[:500]}")
-    return done.stdout, said
+    around = [*compiler, "-std=c99", "-O2", *kept, made_for, str(RUNTIME / "sbd_driver.c")]
+    compile_c([*around, str(unit), "-o", str(executable)], timeout_s)
+    sizes = object_bytes(unit, timeout_s), stack_bytes(work / "unit.su")
+    return Feed(executable, flags, *sizes, features=features, subflows=subflows)
 
 
 def _records(calls: Calls, wifi: int) -> NDArray[Any]:

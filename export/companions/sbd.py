@@ -11,8 +11,7 @@ import numpy as np
 
 from data.errors import UserError
 from data.schema import CONGESTED_STATES
-from export.companions.feed import Answer, Feed, build_feed
-from export.companions.feed_pairs import PairAnswer, PairFeed, build_pair_feed
+from export.companions.feed import Feed, build_feed
 from export.companions.random_calls import random_calls
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
@@ -154,8 +153,7 @@ def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
         for _ in range(CONNECTIONS)
     ]
     windows = mismatches = 0
-    answers: Sequence[Answer | PairAnswer] = feed.run(made, params.timeout_s)
-    for (calls, wifi), answer in zip(made, answers, strict=True):
+    for (calls, wifi), answer in zip(made, feed.run(made, params.timeout_s), strict=True):
         meant = evaluate_pairs(calls, wifi, subflows, window, bundle.features)
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
@@ -170,13 +168,11 @@ def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     }
 
 
-def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed | PairFeed:
+def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed:
     """A bundle's companion compiled as a kernel would, for its number of subflows."""
     made_of = (bundle.directory, bundle.identifier, work, timeout_s)
     _, subflows = made_for(bundle)
-    if subflows > 2:
-        return build_pair_feed(*made_of, features=bundle.features, subflows=subflows)
-    return build_feed(*made_of, features=bundle.features)
+    return build_feed(*made_of, features=len(bundle.features), subflows=subflows)
 
 
 def _classes(bundle: Bundle, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
