@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from export.companions.feed import Feed, build_feed
+from export.feature_code.feed import Feed, build_feed
 from export.harness import build
 from export.params import Options
 from export.source import Source, source_of

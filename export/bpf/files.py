@@ -18,7 +18,7 @@ Way = Literal["if-else", "map"]
 WAYS: tuple[Way, ...] = ("if-else", "map")
 
 CONTROLS: dict[tuple[str, ...], str] = {
-    ("NSB", "SB"): "export.companions.coupling",
+    ("NSB", "SB"): "export.bpf.coupling",
 }
 """A model's labels -> module with the congestion control that obeys such a model."""
 STRAIGHT: dict[str, str] = {

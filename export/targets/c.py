@@ -8,7 +8,7 @@ from typing import Any
 
 from data.errors import UserError
 from export.certificate import compared
-from export.companions import companion
+from export.feature_code import generator
 from export.forms.forest import Forest
 from export.forms.tree import Tree
 from export.forms.trees import Trees
@@ -49,7 +49,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     scoring = TEMPLATES[form.kind, layout_of(form, options)]
     header = HEADERS.get(form.kind, "c.h.j2")
     text = render(header, source=source, form=form, scoring=scoring)
-    beside = companion(source.family, source.features)
+    beside = generator(source.family, source.features)
     files = {} if beside is None else beside.emit(source, options)
     return {f"{source.identifier}.h": text, **files}
 
@@ -68,8 +68,8 @@ def layout_of(form: Form | None, options: Options) -> str:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Layout of the trees, and what the companion is made for, where there is one."""
-    beside = companion(source.family, source.features)
+    """Layout of the trees, and the settings of the feature code if there is some."""
+    beside = generator(source.family, source.features)
     layout = layout_of(source.form, options)
     return {
         **({"layout": layout} if layout else {}),
@@ -88,7 +88,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     said = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
     made = emit_target("c", source, options)
     if said != stated(source, options, made):
-        raise UserError("layout and companion aren't those of its options")
+        raise UserError("layout and feature code aren't those of its options")
     return made
 
 
@@ -115,7 +115,7 @@ def check(
         "sanitized": sanitized(*made, vectors.x, answers, outputs=outputs),
     }
     if "companion" in bundle.manifest["targets"]["c"]:
-        beside = companion(bundle.manifest["family"], bundle.features)
+        beside = generator(bundle.manifest["family"], bundle.features)
         if beside is None:
             raise CannotRun("its features are defined otherwise by now: export it again")
         report["companion"] = found = beside.check(bundle, params, work)

@@ -158,7 +158,7 @@ class Campaign:
     """Runs side by side; what the host spoilt is run again."""
 
     def __init__(self, args: argparse.Namespace, bundle: Bundle, controller: Controller) -> None:
-        from export.companions.sbd import made_for
+        from export.feature_code.sbd import made_for
 
         self.out: Path = args.out
         self.jobs: int = args.jobs

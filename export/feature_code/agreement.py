@@ -5,7 +5,7 @@ fixed point changes against the floating-point features and the float model of t
 and more subflows (``--set subflows=3``) every pair's window counts, and every partition.
 
     cczoo export smartsbd-dt -t c -t onnx --out build/smartsbd-dt
-    python -m export.companions.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
+    python -m export.feature_code.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from data.labels import pair_label
 from data.place import scratch
 from data.schema import LABELS
 from data.store import iter_connections
-from export.companions.feed import Feed
-from export.companions.sbd import feed_of, made_for
+from export.feature_code.feed import Feed
+from export.feature_code.sbd import feed_of, made_for
 from export.fixed import to_integers
 from export.harness import CannotRun
 from export.manifest import Bundle

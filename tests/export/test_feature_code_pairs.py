@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_companion import DENSE, USUAL, built, hostile_calls, source_of
-from test_companion import compared as differing
+from test_feature_code import DENSE, USUAL, built, hostile_calls, source_of
+from test_feature_code import compared as differing
 
 from data.errors import UserError
 from data.ingest import ingest
-from export.companions.agreement import agreement
-from export.companions.feed import build_feed, partitions
-from export.companions.random_calls import random_calls
-from export.companions.sbd import settings as stated
+from export.feature_code.agreement import agreement
+from export.feature_code.feed import build_feed, partitions
+from export.feature_code.random_calls import random_calls
+from export.feature_code.sbd import settings as stated
 from export.harness import SANITIZER_FLAGS
 from export.manifest import bundle_files
 from export.params import Options

@@ -107,7 +107,7 @@ class Nanoseconds(NamedTuple):
 
 @dataclass(frozen=True)
 class Feed:
-    """A compiled companion.
+    """Compiled feature code.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ def build_feed(
     subflows: int = 2,
     flags: list[str] | None = None,
 ) -> Feed:
-    """Compile a bundle's companion with its driver.
+    """Compile a bundle's feature code with the driver that feeds it.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def build_feed(
     features : int
         How many columns the model has.
     subflows : int
-        How many the companion is made for.
+        How many the feature code is made for.
     flags : list of str, optional
         The kernel's by default, with a limit on stack frames; sanitizers go to the driver too.
 

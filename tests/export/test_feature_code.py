@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from data.errors import UserError
 from data.ingest import ingest
 from data.store import iter_connections
-from export.companions import companion
-from export.companions.feed import build_feed
-from export.companions.random_calls import random_calls
+from export.feature_code import generator
+from export.feature_code.feed import build_feed
+from export.feature_code.random_calls import random_calls
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
 from export.harness import SANITIZER_FLAGS, CannotRun
@@ -284,10 +284,10 @@ def test_a_window_that_is_not_taken_is_found(subflows, follows, tmp_path):
 
 
 def test_only_the_features_as_they_are_defined_now_travel():
-    assert companion("smartsbd", FEATURES[:3]) is not None
-    assert companion("smartsbd-plus", FEATURES[:3]) is None
+    assert generator("smartsbd", FEATURES[:3]) is not None
+    assert generator("smartsbd-plus", FEATURES[:3]) is None
     changed = FEATURES[0].__class__(**{**FEATURES[0].__dict__, "scale": 1000})
-    assert companion("smartsbd", (changed,)) is None
+    assert generator("smartsbd", (changed,)) is None
 
 
 @pytest.mark.parametrize("params", [{"max_points": 2000}])
