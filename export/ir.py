@@ -2,9 +2,10 @@
 
 A form answers an integer observation with one or more integer scores and a class. ``evaluate`` is
 that meaning: every target is compared with it, and it is written for being read rather than for
-speed. With one score for two labels the class is 1 (``labels[1]``) where the score is above ``cut``
-and 0 otherwise; else there is one score per label, and the class is the index in ``labels`` of the
-first largest score. The kinds of forms are the modules of :mod:`export.forms`.
+speed. With one score for two labels the class is 1 (``labels[1]``) if the score is above
+``decision_threshold`` and 0 otherwise; else there is one score per label, and the class is the
+index in ``labels`` of the first largest score. The kinds of forms are the modules of
+:mod:`export.forms`. Files and generated code call the decision threshold ``cut``.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Form(Protocol):
         ...
 
     @property
-    def cut(self) -> int:
-        """With one score: above it the class is 1."""
+    def decision_threshold(self) -> int:
+        """The score above which the class is 1, of a form with one score."""
         ...
 
     @property
@@ -75,17 +76,21 @@ def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
     return x.astype(np.int64)
 
 
-def verdicts(scores: Ints, labels: tuple[str, ...], cut: int) -> Verdicts:
+def verdicts(scores: Ints, labels: tuple[str, ...], decision_threshold: int) -> Verdicts:
     """Verdicts of int64 [n, outputs] scores: one for two labels, or one per label."""
     if scores.shape[1] > 1:
         return largest(scores)
     only = scores[:, 0]
-    return above_cut(only, cut) if len(labels) == 2 else Verdicts(np.zeros_like(only), only)
+    return (
+        above_threshold(only, decision_threshold)
+        if len(labels) == 2
+        else Verdicts(np.zeros_like(only), only)
+    )
 
 
-def above_cut(scores: Ints, cut: int) -> Verdicts:
+def above_threshold(scores: Ints, decision_threshold: int) -> Verdicts:
     """Verdicts of a form with one score, int64 [n]."""
-    return Verdicts((scores > cut).astype(np.int64), scores)
+    return Verdicts((scores > decision_threshold).astype(np.int64), scores)
 
 
 def largest(scores: Ints) -> Verdicts:

@@ -149,7 +149,7 @@ def bundle_files(
         "labels": list(source.labels),
         "threshold": source.threshold,
         **({} if source.output == CLASSES else {"output": source.output.model_dump(mode="json")}),
-        "cut": None if source.form is None else source.form.cut,
+        "cut": None if source.form is None else source.form.decision_threshold,
         "features": _features(source.features),
         "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
@@ -298,7 +298,7 @@ def _opened(
     except UserError as error:
         raise Broken(one_line(str(error))) from None
     if form is not None:
-        said = (form.features, list(form.labels), form.cut, form.kind)
+        said = (form.features, list(form.labels), form.decision_threshold, form.kind)
         if (model_hash(form), *said) != (
             manifest["model_hash"],
             features,

@@ -86,7 +86,7 @@ def _leaf(form: Form, value: int) -> str:
         return form.labels[form.classes[value]]
     if not isinstance(form, Tree):
         return ""
-    label = form.labels[1] if value > form.cut else form.labels[0]
+    label = form.labels[1] if value > form.decision_threshold else form.labels[0]
     return f"{label}, P({form.labels[1]}) = {value / Q16:.3f}"
 
 

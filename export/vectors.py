@@ -62,7 +62,7 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
         ),
         "extremes": extremes(form.features),
     }
-    parts |= form_module(form.kind).near(form, rng)
+    parts |= form_module(form.kind).boundary_vectors(form, rng)
     counts = {name: len(x) for name, x in parts.items()}
     return Vectors(np.concatenate(list(parts.values())).astype(np.int64), counts)
 

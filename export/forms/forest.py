@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from export.forms.nodes import MAX_NODES, Nodes, around_trees, node_lists, read_nodes, spread
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed, listed
 from features.spec import Feature
 
@@ -24,7 +24,7 @@ class Forest:
     outputs: ClassVar[int] = 1
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     trees: tuple[Nodes, ...]
 
     def evaluate(self, x: Ints) -> Verdicts:
@@ -33,7 +33,7 @@ class Forest:
         scores = np.zeros(len(x), dtype=np.int64)
         for nodes in self.trees:
             scores += nodes.arrays[1][nodes.reach(x)]
-        return above_cut(scores, self.cut)
+        return above_threshold(scores, self.decision_threshold)
 
 
 def body(form: Forest) -> dict[str, Any]:
@@ -42,7 +42,10 @@ def body(form: Forest) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Forest:
     """A forest from a document's parts."""
     if len(labels) != 2:
@@ -51,10 +54,10 @@ def parse(
     trees = tuple(read_nodes(t, len(features), f"trees[{i}]") for i, t in enumerate(given))
     if not trees or sum(map(len, trees)) > MAX_NODES:
         raise Malformed(f"trees: 1 tree at least and {MAX_NODES} nodes at most were expected")
-    return Forest(features, labels, cut, trees)
+    return Forest(features, labels, decision_threshold, trees)
 
 
-def near(form: Forest, rng: np.random.Generator) -> dict[str, Ints]:
+def boundary_vectors(form: Forest, rng: np.random.Generator) -> dict[str, Ints]:
     """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
     return around_trees(form.trees, form.features, rng)
 

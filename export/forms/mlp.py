@@ -37,7 +37,7 @@ class Mlp:
     kind: ClassVar[str] = "mlp"
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     layers: tuple[Dense, ...]
     curve: Curve | None
     places: int
@@ -50,7 +50,7 @@ class Mlp:
     def evaluate(self, x: Ints) -> Verdicts:
         """Verdicts on int64 [n, d] observations within 32 bits."""
         scores = through(self.layers, checked(x, self.features), self.curve)
-        return verdicts(scores, self.labels, self.cut)
+        return verdicts(scores, self.labels, self.decision_threshold)
 
 
 def body(form: Mlp) -> dict[str, Any]:
@@ -63,16 +63,26 @@ def body(form: Mlp) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Mlp:
     """A network from a document's parts."""
     curve = None if document["curve"] is None else read_curve(document["curve"], "curve")
     layers = read_layers(document["layers"], "layers", len(features), RAW, curve)
     check_outputs(len(layers[-1].weights), labels, "layers")
-    return Mlp(features, labels, cut, layers, curve, integer(document["places"], "places", 0, 62))
+    return Mlp(
+        features,
+        labels,
+        decision_threshold,
+        layers,
+        curve,
+        integer(document["places"], "places", 0, 62),
+    )
 
 
-def near(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
+def boundary_vectors(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
     """Both sides of the border between classes, and both sides of each unit's of the first layer.
 
     A border lies between any two observations that are answered differently; halving finds it.

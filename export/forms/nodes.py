@@ -129,8 +129,8 @@ def around_tree(
     for points in inside:
         for offset in (-1, 0, 1):
             x = points[inner].copy()
-            near = np.clip(value[inner] + offset, INT32_MIN, INT32_MAX)
-            x[np.arange(len(inner)), feature[inner]] = near
+            compared = np.clip(value[inner] + offset, INT32_MIN, INT32_MAX)
+            x[np.arange(len(inner)), feature[inner]] = compared
             thresholds.append(x)
     return np.concatenate(thresholds), np.concatenate([p[feature < 0] for p in inside])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from export.exp_table import ONE_BITS, REST_BITS, exp2_negative, table_bits
 from export.fixed import INT32_MAX, INT32_MIN, limits
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed, integer, integers, listed
 from features.spec import Feature
 
@@ -65,7 +65,7 @@ class Rbf:
     rest_bits: ClassVar[int] = REST_BITS
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     inputs: tuple[Input, ...]
     places: int
     table: tuple[int, ...]
@@ -125,7 +125,7 @@ class Rbf:
         rows = max(1, _CHUNK // len(weights))
         parts = [self.kernels(at[i : i + rows]) @ weights for i in range(0, len(at), rows)]
         scores = np.concatenate([np.zeros(0, dtype=np.int64), *parts]) + self.bias
-        return above_cut(scores, self.cut)
+        return above_threshold(scores, self.decision_threshold)
 
 
 def body(form: Rbf) -> dict[str, Any]:
@@ -142,7 +142,10 @@ def body(form: Rbf) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Rbf:
     """An RBF form from a document's parts."""
     if len(labels) != 2:
@@ -171,7 +174,9 @@ def parse(
     shift = integer(document["shift"], "shift", 0, 62)
     if (sum(map(abs, weights)) << ONE_BITS) + abs(bias) >= 2**63:
         raise Malformed("weights: the sum could overflow 64 bits")
-    return Rbf(features, labels, cut, inputs, places, table, vectors, weights, bias, shift)
+    return Rbf(
+        features, labels, decision_threshold, inputs, places, table, vectors, weights, bias, shift
+    )
 
 
 def _input(row: Any, where: str, n_features: int) -> Input:
@@ -188,7 +193,7 @@ def _input(row: Any, where: str, n_features: int) -> Input:
     return one
 
 
-def near(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
+def boundary_vectors(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
     """Where arithmetic can go wrong.
 
     Both sides of the decision boundary as near to each other as integers are, the support vectors

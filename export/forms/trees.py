@@ -35,7 +35,7 @@ class Trees:
     """
 
     kind: ClassVar[str] = "trees"
-    cut: ClassVar[int] = 0
+    decision_threshold: ClassVar[int] = 0
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
     trees: tuple[Nodes, ...]
@@ -68,7 +68,7 @@ class Trees:
                 scores += self.table[found]
             else:
                 scores[:, self.into[i]] += found
-        return verdicts(scores, self.labels, self.cut)
+        return verdicts(scores, self.labels, self.decision_threshold)
 
 
 def body(form: Trees) -> dict[str, Any]:
@@ -82,10 +82,13 @@ def body(form: Trees) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Trees:
     """Trees from a document's parts."""
-    if cut:
+    if decision_threshold:
         raise Malformed("cut: 0 was expected: the largest score decides")
     given = listed(document["trees"], "trees")
     trees = tuple(read_nodes(t, len(features), f"trees[{i}]") for i, t in enumerate(given))
@@ -109,7 +112,7 @@ def parse(
     return Trees(features, labels, trees, into, rows, integer(document["places"], "places", 0, 62))
 
 
-def near(form: Trees, rng: np.random.Generator) -> dict[str, Ints]:
+def boundary_vectors(form: Trees, rng: np.random.Generator) -> dict[str, Ints]:
     """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
     return around_trees(form.trees, form.features, rng)
 

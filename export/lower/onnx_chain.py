@@ -192,7 +192,7 @@ def _cell(node: Any, attributes: dict[str, Any], constants: dict[str, Any]) -> C
 
 
 def _strip_link(chain: Chain) -> None:
-    """Leave the last layer's sums: a probability's logistic function moves into the cut."""
+    """Leave the last layer's sums: a probability's logistic function moves into the threshold."""
     layers: Sequence[FloatLayer] = chain.layers
     if not layers:
         raise NotLowerable("the network has no layer")

@@ -58,7 +58,7 @@ class Prepared:
 
     @property
     def binary(self) -> bool:
-        """Whether one score and a cut say it all."""
+        """Whether one score and a decision threshold are the whole answer."""
         return len(self.labels) == 2 and not self.regressor
 
     def seen(self, j: int, integer: int) -> float:
@@ -98,7 +98,7 @@ class Prepared:
         """Probability of ``labels[1]`` from the bare estimator's outputs."""
         return outputs if self.calibrator is None else self.calibrator(outputs)
 
-    def output_cut(self, low: float, high: float) -> float:
+    def output_threshold(self, low: float, high: float) -> float:
         """The bare estimator's output above which the probability is above ``threshold``.
 
         Searched in ``low..high``; infinite where all or no outputs are above.
@@ -237,6 +237,10 @@ def in_q16(probability: Floats, threshold: float) -> tuple[NDArray[np.int64], in
 
     Rounding alone would move a probability that is just above the threshold onto it.
     """
-    cut = math.floor(threshold * Q16 + 0.5)
+    decision_threshold = math.floor(threshold * Q16 + 0.5)
     q16 = np.floor(np.asarray(probability) * Q16 + 0.5).astype(np.int64)
-    return np.where(probability > threshold, np.maximum(q16, cut + 1), np.minimum(q16, cut)), cut
+    return np.where(
+        probability > threshold,
+        np.maximum(q16, decision_threshold + 1),
+        np.minimum(q16, decision_threshold),
+    ), decision_threshold

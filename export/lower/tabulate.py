@@ -103,9 +103,9 @@ def _candidates(source: Source, x: Ints, classes: Ints, spacing: str) -> list[tu
     for column in range(len(low)) if spacing != "fit" else ():
         inner = np.arange(1, PER_FEATURE + 1) / (PER_FEATURE + 1)
         even = low[column] + inner * (high[column] - low[column])
-        cuts = even if spacing == "even" else np.quantile(x[:, column], inner)
-        found |= {(column, math.floor(cut)) for cut in cuts}
-    return sorted((column, cut) for column, cut in found if low[column] <= cut < high[column])
+        edges = even if spacing == "even" else np.quantile(x[:, column], inner)
+        found |= {(column, math.floor(edge)) for edge in edges}
+    return sorted((column, edge) for column, edge in found if low[column] <= edge < high[column])
 
 
 def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: int) -> Edges:
@@ -114,8 +114,8 @@ def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: i
     best, kept, in_vain = _agreement(x, classes, edges), edges, 0
     while in_vain < PATIENCE:
         tried = []
-        for column, cut in candidates:
-            more = _with(edges, column, cut)
+        for column, edge in candidates:
+            more = _with(edges, column, edge)
             if len(more[column]) > len(edges[column]) and _cells(more) <= cells:
                 # Of equally good ones the one that costs fewest cells.
                 tried.append((_agreement(x, classes, more), -_cells(more), more))
@@ -128,13 +128,13 @@ def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: i
     return kept
 
 
-def _with(edges: Edges, column: int, cut: int) -> Edges:
-    cuts = tuple(sorted({*edges[column], cut}))
-    return (*edges[:column], cuts, *edges[column + 1 :])
+def _with(edges: Edges, column: int, edge: int) -> Edges:
+    steps = tuple(sorted({*edges[column], edge}))
+    return (*edges[:column], steps, *edges[column + 1 :])
 
 
 def _cells(edges: Edges) -> int:
-    return math.prod(len(cuts) + 1 for cuts in edges)
+    return math.prod(len(steps) + 1 for steps in edges)
 
 
 def _votes(cell: Ints, classes: Ints, cells: int, labels: int) -> Ints:
@@ -158,7 +158,7 @@ def _filled(source: Source, edges: Edges, x: Ints, classes: Ints) -> Grid:
     values = np.floor(share * ALL + 0.5).astype(np.int64)
     half = ALL // 2
     if len(source.labels) == 2:
-        # Rounding must not move a majority onto the cut, nor a tie above it.
+        # Rounding must not move a majority onto the decision threshold, nor a tie above it.
         ones = values[:, 1]
         values = np.where(share[:, 1] > 0.5, np.maximum(ones, half + 1), np.minimum(ones, half))
         values = values[:, None]

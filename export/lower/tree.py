@@ -25,8 +25,10 @@ def lower(prepared: Prepared) -> Tree | Trees:
         return several_scores(prepared, [prepared.estimator.tree_])
     tree = prepared.estimator.tree_
     probability = prepared.calibrated(leaf_probability(tree))
-    q16, cut = in_q16(probability, prepared.threshold)
-    return Tree(prepared.features, prepared.labels, cut, sklearn_nodes(prepared, tree, q16))
+    q16, decision_threshold = in_q16(probability, prepared.threshold)
+    return Tree(
+        prepared.features, prepared.labels, decision_threshold, sklearn_nodes(prepared, tree, q16)
+    )
 
 
 def leaf_probability(tree: Any) -> NDArray[np.float64]:

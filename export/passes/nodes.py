@@ -44,8 +44,8 @@ def smaller(form: Tree | Forest, nodes: int, x: Ints) -> Tree | Forest:
         growth = growths[t]
         rows, value = growth.reaching[at], growth.instead(at)
         after = score[rows] - growth.score[rows] + value
-        changed = ((after > form.cut) != meant.classes[rows]).sum()
-        changed -= ((score[rows] > form.cut) != meant.classes[rows]).sum()
+        changed = ((after > form.decision_threshold) != meant.classes[rows]).sum()
+        changed -= ((score[rows] > form.decision_threshold) != meant.classes[rows]).sum()
         return int(changed), float(((value - growth.first[rows]) ** 2).sum())
 
     heap = [(*cost(t, at), t, at) for t, growth in enumerate(growths) for at in growth.ready()]

@@ -43,7 +43,7 @@ def refitted(form: Rbf, other: Rbf, start: Floats, x: Ints) -> Rbf:
     return dataclasses.replace(
         other,
         weights=tuple(map(int, whole)),
-        cut=_moved(form.cut, shift - form.shift),
+        decision_threshold=_moved(form.decision_threshold, shift - form.shift),
         bias=_moved(form.bias, shift - form.shift),
         shift=shift,
     )

@@ -169,7 +169,7 @@ def test_an_altered_grid_disagrees_with_its_model(bundle):
     header = bundle / "tree_lut.h"
     grid = loads(table.read_bytes(), table.name)
     values = tuple(tuple(255 - v for v in row) for row in grid.values)
-    turned = Grid(grid.features, grid.labels, grid.cut, grid.edges, values)
+    turned = Grid(grid.features, grid.labels, grid.decision_threshold, grid.edges, values)
     table.write_text(dumps(turned))
     rewrite(bundle)
     source = source_of(read_bundle(bundle))
