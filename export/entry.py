@@ -64,7 +64,7 @@ def json_file(value: Mapping[str, Any]) -> bytes:
 def loss(
     floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
 ) -> dict[str, Any]:
-    """What scaling to integers changed."""
+    """The quantization error: what rounding to integers changed (``scaling`` in files)."""
     from models.sbd.digits import FIGURE
 
     differing = int((floats != integers).sum())
@@ -221,8 +221,8 @@ def write_entry(
     truth = None if labels is None else np.asarray(labels)[finite]
     probability = answered(estimator, values, names, name)
     settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
-    said = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
-    onnx = convert(estimator, features, name, names, settings, said)
+    metadata = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
+    onnx = convert(estimator, features, name, names, settings, metadata)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
     size = size_of(probability, output.kind)

@@ -29,7 +29,7 @@ def nuwa_tanh(options: Options) -> Source:
     Returns
     -------
     Source
-        With the form "lut" and the largest error against ``math.tanh`` in ``scaling``.
+        With the form "lut" and the largest error against ``math.tanh`` in ``quantization_error``.
     """
     import numpy as np
 
@@ -59,7 +59,7 @@ def nuwa_tanh(options: Options) -> Source:
         onnx=b"",
         values=values,
         probability=np.tanh(values[:, 0]),
-        scaling=dict(stated_error(curve)),
+        quantization_error=dict(stated_error(curve)),
     )
 
 

@@ -75,8 +75,7 @@ class Program:
 
     def ns_per_decision(self, x: Ints, timeout_s: float) -> float:
         """Nanoseconds per call of ``classify``, walking through int64 [n, d] observations."""
-        said = self._driver(x, len(x), timeout_s).stderr
-        time = float(said)
+        time = float(self._driver(x, len(x), timeout_s).stderr)
         if not 0 <= time < float("inf"):
             raise CannotRun(f"the compiled model took {time} ns per decision")
         return time
@@ -89,8 +88,8 @@ class Program:
         command = [str(self.executable), *map(str, numbers)]
         done = run_command(command, timeout_s, x.astype(np.int32).tobytes())
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise CannotRun(f"the compiled model failed ({done.returncode}): {' '.join(said[:3])}")
+            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            raise CannotRun(f"the compiled model failed ({done.returncode}): {' '.join(lines[:3])}")
         return done
 
 
@@ -207,8 +206,8 @@ def compile_c(command: list[str], timeout_s: float) -> None:
     """Run a compiler, or CannotRun with its first error."""
     done = run_command(command, timeout_s)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").splitlines()
-        errors = [line for line in said if "error" in line] or said
+        lines = done.stderr.decode(errors="replace").splitlines()
+        errors = [line for line in lines if "error" in line] or lines
         raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
 
 

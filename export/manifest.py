@@ -160,7 +160,7 @@ def bundle_files(
         "targets": listed,
         "files": {name: _sha256(content) for name, content in files.items()},
         "vectors": _vectors(source),
-        "scaling": source.scaling,
+        "scaling": source.quantization_error,
         "created_by": created_by,
     }
     checked = json.loads(canonical(manifest))
@@ -298,8 +298,8 @@ def _opened(
     except UserError as error:
         raise Broken(one_line(str(error))) from None
     if form is not None:
-        said = (form.features, list(form.labels), form.decision_threshold, form.kind)
-        if (model_hash(form), *said) != (
+        described = (form.features, list(form.labels), form.decision_threshold, form.kind)
+        if (model_hash(form), *described) != (
             manifest["model_hash"],
             features,
             *(manifest[key] for key in ("labels", "cut", "kind")),

@@ -141,8 +141,8 @@ class Manifest(Document):
     def _fits_together(self) -> Manifest:
         if self.identifier != identifier(self.name):
             raise ValueError("identifier: isn't that of the name")
-        said = Output(**self.output.model_dump())
-        if problem := said.problem(tuple(self.labels)):
+        output = Output(**self.output.model_dump())
+        if problem := output.problem(tuple(self.labels)):
             raise ValueError(problem)
         width, answers = len(self.features), set()
         for i, row in enumerate(self.vectors):

@@ -76,16 +76,16 @@ def write_network(
         "card.md": card.encode(),
         "vectors.json": vectors_file(kept, answers, source.output.kind),
     }
-    scaling: dict[str, Any] = {}
+    quantization_error: dict[str, Any] = {}
     if source.form is not None:
         files["model.json"] = dumps(source.form).encode()
         integers = to_integers(kept, source.features)
         if source.output.kind == "scores":
             differing = len(apart(real_scores(source.form, integers), answers))
-            scaling = {"rows": len(kept), "disagreements": differing}
+            quantization_error = {"rows": len(kept), "disagreements": differing}
         else:
             ours = source.form.evaluate(integers).classes
-            scaling = loss(decided(answers, source.threshold), ours, None)
+            quantization_error = loss(decided(answers, source.threshold), ours, None)
     described: dict[str, Any] = {
         **meta,
         "name": name,
@@ -99,6 +99,6 @@ def write_network(
         "output": source.output.model_dump(mode="json"),
         "states": states_of(onnx, name),
         "no_form": source.no_form,
-        "scaling": scaling,
+        "scaling": quantization_error,
     }
     return store.save((zoo or store.TRAINED) / name, described, files).directory

@@ -62,9 +62,9 @@ def predict_apart(
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CannotRun(f"{name} took longer than {timeout_s:.0f} s") from None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode == 2:
-        raise UserError(one_line(said[-1] if said else f"{name}: refused"))
+        raise UserError(one_line(lines[-1] if lines else f"{name}: refused"))
     if done.returncode:
         raise CannotRun(f"running {name} ended with {done.returncode}: more memory or time than "
                         f"{MEMORY_BYTES >> 30} GiB and {timeout_s:.0f} s?")  # fmt: skip

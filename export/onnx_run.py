@@ -60,8 +60,8 @@ def _run(content: bytes, values: NDArray[np.float32], where: str) -> NDArray[np.
     answer = next((name for name in ANSWERS if name in outputs), None)
     if answer is None:
         raise ValueError(f"no output {' or '.join(ANSWERS)}")
-    said = session.get_modelmeta().custom_metadata_map
-    state_in, state_out = (json.loads(said.get(key, "[]")) for key in ("state_in", "state_out"))
+    metadata = session.get_modelmeta().custom_metadata_map
+    state_in, state_out = (json.loads(metadata.get(key, "[]")) for key in ("state_in", "state_out"))
     shapes = {given.name: given.shape for given in session.get_inputs()}
     batch = shapes["features"][0]
     if state_in:

@@ -103,12 +103,12 @@ class VerifyParams(Strict):
     tolerance: float = Field(1e-5, ge=0, le=1)
 
 
-def tolerance_of(scaling: Mapping[str, Any], least: float) -> float:
+def tolerance_of(quantization_error: Mapping[str, Any], least: float) -> float:
     """Tolerance for a float model's answers: a little over the error stated when it was made.
 
     Parameters
     ----------
-    scaling : mapping
+    quantization_error : mapping
         Of the model; ``float_error`` is its ONNX form's largest error on the training table.
     least : float
         Tolerance where nothing or less is stated.
@@ -118,4 +118,4 @@ def tolerance_of(scaling: Mapping[str, Any], least: float) -> float:
     float
         On a probability.
     """
-    return max(least, 1.5 * float(scaling.get("float_error", 0.0)))
+    return max(least, 1.5 * float(quantization_error.get("float_error", 0.0)))

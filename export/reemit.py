@@ -55,28 +55,28 @@ def differing(bundle: Bundle) -> dict[str, list[str]]:
 
 def source_of(bundle: Bundle) -> Source:
     """The bundle's model as emitters take it, from its data alone."""
-    said = bundle.manifest
-    scaling = dict(said["scaling"])
+    manifest = bundle.manifest
+    quantization_error = dict(manifest["scaling"])
     if isinstance(bundle.form, Table):
         # The header states it, so it is computed and not believed.
-        scaling["error_bound"] = bound(bundle.form.curve)
+        quantization_error["error_bound"] = bound(bundle.form.curve)
     return Source(
-        name=said["name"],
-        version=said["model_version"],
-        family=said["family"],
-        kind=said["kind"],
+        name=manifest["name"],
+        version=manifest["model_version"],
+        family=manifest["family"],
+        kind=manifest["kind"],
         features=bundle.features,
         feature_settings=bundle.manifest["feature_settings"],
-        labels=tuple(said["labels"]),
+        labels=tuple(manifest["labels"]),
         threshold=bundle.threshold,
         form=bundle.form,
         no_form="",
         onnx=_float_model(bundle),
         values=bundle.values,
         probability=bundle.probability,
-        scaling=scaling,
-        passes=tuple(said["passes"]),
-        source_model_hash=said["source_model_hash"],
+        quantization_error=quantization_error,
+        passes=tuple(manifest["passes"]),
+        source_model_hash=manifest["source_model_hash"],
         output=bundle.output,
     )
 

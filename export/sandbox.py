@@ -50,9 +50,9 @@ def why_not() -> str:
             done = Box(work, ()).run(["true"], 20)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"bubblewrap doesn't run here: {error}"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode:
-        reason = said[0] if said else f"status {done.returncode}"
+        reason = lines[0] if lines else f"status {done.returncode}"
         return f"bubblewrap doesn't run here: {reason}: allow user namespaces, or run it as root"
     return ""
 

@@ -45,8 +45,8 @@ class Source:
         Observations with the trained model's answers: probabilities of ``labels[1]``, or
         [n, labels] scores of more classes, actions or real values. A model with a state sees the
         rows as one sequence.
-    scaling : dict
-        Accuracy lost to integers, as measured in training.
+    quantization_error : dict
+        What rounding to integers changed, as measured in training; files call it ``scaling``.
     passes : tuple of dict
         What was done to the form since, see :mod:`export.passes`.
     source_model_hash : str
@@ -69,7 +69,7 @@ class Source:
     onnx: bytes
     values: NDArray[np.float64]
     probability: NDArray[np.float64]
-    scaling: dict[str, Any] = field(default_factory=dict)
+    quantization_error: dict[str, Any] = field(default_factory=dict)
     passes: tuple[dict[str, Any], ...] = ()
     source_model_hash: str = ""
     feature_settings: dict[str, Any] = field(default_factory=dict)
@@ -141,7 +141,7 @@ def source_of(model: ZooModel) -> Source:
         onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
         values=values,
         probability=probability,
-        scaling=meta.scaling,
+        quantization_error=meta.scaling,  # so meta.json calls it
         feature_settings=meta.feature_settings,
         output=with_scale(meta.output, form),
     )

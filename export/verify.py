@@ -77,7 +77,7 @@ def verify(
         raise
     except Exception as error:
         # What a stranger wrote can be wrong in ways that nobody has thought of.
-        return _refused(directory, [one_line(f"can't be verified: {_told(error)}")])
+        return _refused(directory, [one_line(f"can't be verified: {_summary(error)}")])
 
 
 def _judged(
@@ -164,10 +164,10 @@ def _check(
             return report | {"error": one_line(str(error))}
         except Exception as error:
             # What a stranger's program answers need not even be answers.
-            return report | {"error": one_line(f"its answers can't be read: {_told(error)}")}
+            return report | {"error": one_line(f"its answers can't be read: {_summary(error)}")}
 
 
-def _told(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     return f"{type(error).__name__} {error}"
 
 

@@ -101,7 +101,7 @@ class Workshop:
         path = self.work / built
         done = run_command([*command, "-o", str(path), *(libraries or [])], self.timeout_s)
         if done.returncode:
-            said = done.stderr.decode(errors="replace").splitlines()
-            errors = [line for line in said if "error" in line] or said
+            lines = done.stderr.decode(errors="replace").splitlines()
+            errors = [line for line in lines if "error" in line] or lines
             raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
         return path

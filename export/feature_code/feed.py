@@ -148,8 +148,8 @@ class Feed:
         self, connection: tuple[Calls, int], rounds: int, timeout_s: float
     ) -> Nanoseconds:
         """Time a connection's calls and the questions about its first windows."""
-        _, said = self._driver([connection], rounds, timeout_s)
-        return Nanoseconds(*map(float, said.split()[1:]))
+        _, output = self._driver([connection], rounds, timeout_s)
+        return Nanoseconds(*map(float, output.split()[1:]))
 
     @property
     def _columns(self) -> int:
@@ -171,10 +171,10 @@ class Feed:
         arguments = (len(calls), self.features, self._columns, rounds)
         command = [str(self.executable), *map(str, arguments)]
         done = run_command(command, timeout_s, calls.tobytes())
-        said = done.stderr.decode(errors="replace")
+        output = done.stderr.decode(errors="replace")
         if done.returncode:
-            raise CannotRun(f"the compiled features failed ({done.returncode}): {said[:500]}")
-        return done.stdout, said
+            raise CannotRun(f"the compiled features failed ({done.returncode}): {output[:500]}")
+        return done.stdout, output
 
 
 def build_feed(

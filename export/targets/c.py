@@ -85,9 +85,9 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     UserError
         When it isn't.
     """
-    said = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
+    listed = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
     made = emit_target("c", source, options)
-    if said != stated(source, options, made):
+    if listed != stated(source, options, made):
         raise UserError("layout and feature code aren't those of its options")
     return made
 

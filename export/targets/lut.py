@@ -114,17 +114,17 @@ def check(
         return report | stated_error(form.curve)
     answers = _stored_answers(bundle)
     found = disagreements(form.evaluate(bundle.integers).classes, answers)
-    said = bundle.manifest["targets"]["lut"].get("disagreement", {})
+    listed = bundle.manifest["targets"]["lut"].get("disagreement", {})
     if bundle.form is not None:
         # Integers on both sides: on any machine it is as it was when it was stated.
         source = source_of(bundle)
         now = measured(source, lambda x: form.evaluate(x).classes, _policy(source))["random"]
-        if now != said.get("random"):
+        if now != listed.get("random"):
             raise CannotRun(
                 f"{path.name} disagrees with its model on {now['disagreements']} of "
                 f"{now['vectors']} random observations, which isn't what the manifest says"
             )
-    return report | {"disagreement": {**said, "stored_in_bundle": found}}
+    return report | {"disagreement": {**listed, "stored_in_bundle": found}}
 
 
 def _header(source: Source, form: Form) -> str:

@@ -69,11 +69,11 @@ def check(
     (header,) = bundle.files("mlp-c")
     unit = None if form.kind == "mlp" else stateful_unit(bundle.identifier, form.outputs)
     report = checked_header(header, bundle.identifier, form, vectors, params, work, unit)
-    said = bundle.manifest["targets"]["mlp-c"]
+    listed = bundle.manifest["targets"]["mlp-c"]
     answers = decided(bundle.probability, bundle.threshold)
     found = disagreements(form.evaluate(bundle.integers).classes, answers)
-    loss = {**said.get("disagreement", {}), "stored_in_bundle": found}
-    return report | {"disagreement": loss, "drift": said.get("drift", {})}
+    loss = {**listed.get("disagreement", {}), "stored_in_bundle": found}
+    return report | {"disagreement": loss, "drift": listed.get("drift", {})}
 
 
 def stateful_unit(identifier: str, outputs: int) -> str:

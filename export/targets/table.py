@@ -172,8 +172,8 @@ def _damage(
     asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
     done = run_command([str(executable), *asked], timeout_s)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CannotRun(f"damaged copies of {table.name}: {' '.join(said[:3])}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"damaged copies of {table.name}: {' '.join(lines[:3])}")
     return dict(
         zip(("inverted", "truncated", "accepted"), map(int, done.stdout.split()), strict=True)
     )
