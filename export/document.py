@@ -1,4 +1,4 @@
-"""The intermediate form as JSON: canonical when written, suspicious when read.
+"""Writes the intermediate form as canonical JSON, and reads such JSON with suspicion.
 
 Canonical means sorted keys and one node, feature or weight per line, so that two models can be
 compared with ``diff`` and a hash of the text is a hash of the model. Inner nodes are

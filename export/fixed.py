@@ -1,4 +1,4 @@
-"""Between the floating-point features of training and the integers of exported code."""
+"""Converts between the floating-point features of training and the integers of exported code."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def to_integers(values: NDArray[np.floating], features: Sequence[Feature]) -> ND
 
     Parameters
     ----------
-    values : float array [n, d]
+    values : float64 array [N, d]
         Observations in the features' own units.
     features : sequence of Feature
         ``d`` features.
 
     Returns
     -------
-    int64 array [n, d]
+    int64 array [N, d]
         ``clip(floor(value * scale + 0.5), low, high)``.
 
     Raises
@@ -79,5 +79,5 @@ def to_integers(values: NDArray[np.floating], features: Sequence[Feature]) -> ND
 
 
 def to_values(integers: NDArray[np.int64], features: Sequence[Feature]) -> NDArray[np.float64]:
-    """The value that each integer stands for, in the features' own units, float64 [n, d]."""
+    """The value that each integer stands for, in the features' own units, float64 array [N, d]."""
     return grid.values_of(integers, features)

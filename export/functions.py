@@ -1,4 +1,4 @@
-"""Functions that can be exported without a trained model.
+"""Makes models of functions that can be exported without training.
 
 Their names are looked up before anything that takes long: a function imports what it needs.
 """
@@ -24,7 +24,7 @@ def nuwa_tanh(options: Options) -> Source:
     Parameters
     ----------
     options : Options
-        ``entries``, ``q``, ``input_q`` (as ``q`` where None) and ``interpolate``.
+        ``entries``, ``q``, ``input_q`` (``q`` if None) and ``interpolate``.
 
     Returns
     -------

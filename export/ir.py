@@ -1,4 +1,4 @@
-"""The intermediate form: what a model means once its features are integers.
+"""Defines the intermediate form: what a model means once its features are integers.
 
 A form answers an integer observation with one or more integer scores and a class. ``evaluate`` is
 that meaning: every target is compared with it, and it is written for being read rather than for
@@ -26,7 +26,8 @@ MAX_FEATURES = 1024
 class Verdicts(NamedTuple):
     """Answers of a form or of a target.
 
-    ``classes`` is int64 [n]; ``scores`` is int64 [n], or [n, outputs] where there are several.
+    ``classes`` is an int64 array [N]; ``scores`` is an int64 array [N], or [N, outputs] if there
+    are several.
     """
 
     classes: Ints
@@ -62,22 +63,22 @@ class Form(Protocol):
         ...
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Answers on int64 [n, d] observations within 32 bits."""
+        """Answers on observations within 32 bits (int64 array [N, d])."""
         ...
 
 
 def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
-    """``x`` as int64 [n, d], or ValueError where it isn't 32-bit integers of ``d`` columns."""
+    """``x`` as int64 array [N, d]; ValueError if it isn't 32-bit integers of ``d`` columns."""
     x = np.asarray(x)
     if x.dtype.kind not in "iu" or x.ndim != 2 or x.shape[1] != len(features):
-        raise ValueError(f"integers [n, {len(features)}] expected, not {x.dtype} {x.shape}")
+        raise ValueError(f"integers [N, {len(features)}] expected, not {x.dtype} {x.shape}")
     if x.size and (x.min() < INT32_MIN or x.max() > INT32_MAX):
         raise ValueError("observations must fit 32 bits: clip them to the features' ranges")
     return x.astype(np.int64)
 
 
 def verdicts(scores: Ints, labels: tuple[str, ...], decision_threshold: int) -> Verdicts:
-    """Verdicts of int64 [n, outputs] scores: one for two labels, or one per label."""
+    """Verdicts of scores (int64 array [N, outputs]): one for two labels, or one per label."""
     if scores.shape[1] > 1:
         return largest(scores)
     only = scores[:, 0]
@@ -89,10 +90,10 @@ def verdicts(scores: Ints, labels: tuple[str, ...], decision_threshold: int) -> 
 
 
 def above_threshold(scores: Ints, decision_threshold: int) -> Verdicts:
-    """Verdicts of a form with one score, int64 [n]."""
+    """Verdicts of a form with one score, int64 array [N]."""
     return Verdicts((scores > decision_threshold).astype(np.int64), scores)
 
 
 def largest(scores: Ints) -> Verdicts:
-    """Verdicts of a form with several scores, int64 [n, outputs]; the first largest wins."""
+    """Verdicts of a form with several scores, int64 array [N, outputs]; the first largest wins."""
     return Verdicts(scores.argmax(axis=1).astype(np.int64), scores)

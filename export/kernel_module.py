@@ -1,4 +1,4 @@
-"""Compiles a module's sources against kernel headers, where there are any."""
+"""Compiles a module's sources against kernel headers if there are any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of the zoo that are an ONNX file from the start: a policy's network, recurrent or not."""
+"""Makes entries of the zoo from ONNX files: a policy's network, say, recurrent or not."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def write_network(
         Its metadata say what its features, labels, output and states are
         (:func:`export.onnx_metadata.metadata`).
     meta : mapping
-        As of :func:`write_entry`, without what the file says itself: ``family`` at least.
+        As for :func:`export.entry.write_entry`, without what the file states: ``family`` at least.
     metrics : mapping
         For ``metrics.json``.
     card : str
         For ``card.md``.
-    vectors : float array [n, d], optional
+    vectors : float64 array [N, d], optional
         Observations to keep with the file's answers, of a recurrent one a sequence; drawn from the
         features' ranges by default.
     zoo : Path, optional

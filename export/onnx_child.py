@@ -22,7 +22,7 @@ from export.harness import CannotRun
 from export.onnx_run import predict
 
 MEMORY_BYTES = 4 << 30
-"""Of addresses; ONNX Runtime and NumPy take under 1 GiB of it before a model is loaded."""
+"""Limit of addresses; ONNX Runtime and NumPy take under 1 GiB of it before a model is loaded."""
 
 
 def predict_apart(
@@ -34,7 +34,7 @@ def predict_apart(
     ----------
     content : bytes
         The ONNX file.
-    batches : sequence of float arrays [n, d]
+    batches : sequence of float64 arrays [N, d]
     name : str
         The file's name, for messages.
     work : Path
@@ -73,7 +73,7 @@ def predict_apart(
 
 
 def main(model: str, given: str, found: str, seconds: str, name: str) -> int:
-    """Run it on every array of ``given`` and write the answers; 2 where it is refused."""
+    """Run it on every array of ``given`` and write the answers; exit status 2 if it is refused."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
     content = Path(model).read_bytes()

@@ -1,4 +1,4 @@
-"""What an ONNX file says of its features, so that a runtime can feed it."""
+"""Writes and reads what an ONNX file states about its features, so that a runtime can feed it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def metadata(
     Parameters
     ----------
     features : sequence of Feature
-        Their names, units, scales and ranges are told, and the hash of all that.
+        Their names, units, scales and ranges are written, and the hash of all that.
     labels : tuple of str
     settings : mapping
-        What the features are computed with, of the hash too.
+        What the features are computed with; the hash covers it.
     states : mapping, optional
         Of a recurrent model: input of a state -> output of the same state after the observation.
         Zeros start a sequence.
@@ -52,7 +52,7 @@ def metadata(
 
 
 def _stated_hash(metadata: Mapping[str, str], settings: Mapping[str, Any]) -> str | None:
-    """A file's schema hash; from its features where it was made before settings were kept."""
+    """A file's schema hash; from its features if it was made before settings were kept."""
     if "feature_settings" in metadata or "feature_specs" not in metadata:
         return metadata.get("schema_hash")
     return schema_hash(
@@ -68,7 +68,7 @@ def properties(model: Any) -> dict[str, str]:
 def described(
     content: bytes, features: Sequence[Feature], settings: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Refuse a file that doesn't say of itself what a bundle says of it.
+    """Refuse a file that doesn't state of itself what a bundle states of it.
 
     Parameters
     ----------

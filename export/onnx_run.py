@@ -22,7 +22,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
     ----------
     content : bytes
         The ONNX file.
-    values : float array [n, d]
+    values : float64 array [N, d]
         Observations; rounded to float32 as the file's input demands. To a model with a state
         (metadata ``state_in`` and ``state_out``) they are one sequence, from the zero state.
     where : str
@@ -30,7 +30,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
 
     Returns
     -------
-    float64 array [n] or [n, labels]
+    float64 array [N] or [N, labels]
         By the file's output, ``probability`` or ``scores``.
 
     Raises
@@ -49,7 +49,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
 
 
 def decided(answers: NDArray[np.float64], threshold: float) -> NDArray[np.int64]:
-    """Classes of answers: above the threshold on [n], the first largest on [n, labels]."""
+    """Classes of answers: above the threshold on [N], the first largest on [N, labels]."""
     above = answers > threshold if answers.ndim == 1 else answers.argmax(axis=1)
     return np.asarray(above, dtype=np.int64)
 

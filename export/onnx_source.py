@@ -1,4 +1,4 @@
-"""A float model given as an ONNX file, with what its metadata say of it."""
+"""Reads a float model given as an ONNX file, with what its metadata state about it."""
 
 from __future__ import annotations
 

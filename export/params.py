@@ -1,4 +1,4 @@
-"""Settings of the export layer."""
+"""Defines the settings of the export layer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Rows = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 WORST_FLOAT_ERROR = 0.01
-"""Of a probability: a float model that errs by more isn't released, and none is certified."""
+"""Largest error of a probability: above it a float model is neither released nor proved."""
 WORST_INT8_ERROR = 0.5
-"""Of a probability or score: what 8-bit weights may cost at most."""
+"""What 8-bit weights may cost at most, of a probability or score."""
 DIFFERING = 0.01
 """Share of observations on which a float model may decide otherwise than the integer form beside
 it, for inputs between two integers and float32 sums; the released models do so on none of 2000."""
@@ -30,7 +30,7 @@ def differing_at_most(rows: int, int8: bool = False) -> int:
 
 
 class Options(Strict):
-    """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
+    """Options of targets (``cczoo export --set KEY=VALUE``)."""
 
     layout: Literal["auto", "if-else", "array"] = Field(
         "auto", description="trees in C: if-else, array, or the faster (a tree: if-else)"
@@ -111,7 +111,7 @@ def tolerance_of(quantization_error: Mapping[str, Any], least: float) -> float:
     quantization_error : mapping
         Of the model; ``float_error`` is its ONNX form's largest error on the training table.
     least : float
-        Tolerance where nothing or less is stated.
+        Tolerance if nothing or less is stated.
 
     Returns
     -------

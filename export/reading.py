@@ -1,4 +1,4 @@
-"""Checks on what a JSON document holds, each failure with its place in the document."""
+"""Checks what a JSON document holds; each failure names its place in the document."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What this version's emitters make of the model in a bundle, beside what the bundle holds.
+"""Makes the files of a bundle again from its model, and compares them with the bundle's.
 
-A bundle's code is compiled, imported or run only where it is, byte for byte, what its own
+A bundle's code is compiled, imported or run only if it is, byte for byte, what its own
 ``model.json`` and manifest give here: then it is our code, whoever sent the bundle.
 """
 
@@ -82,7 +82,7 @@ def source_of(bundle: Bundle) -> Source:
 
 
 def _float_model(bundle: Bundle) -> bytes:
-    """The float model as it was trained, where the bundle has it; see the onnx target."""
+    """The float model as it was trained, if the bundle has it; see the onnx target."""
     names = (f"{bundle.identifier}_trained.onnx", f"{bundle.identifier}.onnx")
     return next((bundle.contents[name] for name in names if name in bundle.contents), b"")
 

@@ -1,4 +1,4 @@
-"""Forms as text: Jinja2 templates and the few filters that C and Python code need."""
+"""Renders forms as text: Jinja2 templates and the few filters that C and Python code need."""
 
 from __future__ import annotations
 

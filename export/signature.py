@@ -1,7 +1,8 @@
-"""Who made a bundle: an SSH signature over its manifest, which holds every other hash.
+"""Signs a bundle, and finds who signed one, by an SSH signature over its manifest.
 
-The format is OpenSSH's (``ssh-keygen -Y``, PROTOCOL.sshsig), the namespace ``cczoo-bundle``; any
-SSH key signs, also one in an agent or on a token.
+The manifest holds every other file's hash. The signature's format is OpenSSH's (``ssh-keygen -Y``,
+PROTOCOL.sshsig), its namespace ``cczoo-bundle``; any SSH key signs, also one in an agent or on a
+token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table file (``.cct``): a form as bytes that a kernel module can check and walk.
+"""Writes and reads the table file (``.cct``): a form that a kernel module can check and walk.
 
 Format: docs/table-format.md. The C readers are ``export/runtime/cczoo_table.c`` and, of trees with
 several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for what it alone
@@ -92,7 +92,7 @@ def write(form: Form, schema_hash: str) -> bytes:
 
 
 def refusal(form: Form) -> str:
-    """Why a form of a known kind doesn't fit a file; empty where it does."""
+    """Why a form of a known kind doesn't fit a file; empty if it does."""
     if len(form.labels) <= MOST_LABELS:
         return ""
     return f"{len(form.labels)} labels don't fit a table file, {MOST_LABELS} do"

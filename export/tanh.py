@@ -1,4 +1,4 @@
-"""The hyperbolic tangent as a table, and how wrong the table is (nuwa.txt §IV.B, eq. 5)."""
+"""Tabulates the hyperbolic tangent, and bounds how wrong the table is (nuwa.txt §IV.B, eq. 5)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def largest_error(curve: Curve) -> float:
 
 
 def stated_error(curve: Curve) -> dict[str, float | int | bool]:
-    """What a manifest says of a table: the largest error where it can be found, and the bound."""
+    """What a manifest states of a table: the largest error if it can be found, and the bound."""
     tried = curve.limit <= MOST_TRIED
     stated: dict[str, float | int | bool] = {
         "error_bound": bound(curve),

@@ -1,8 +1,8 @@
-"""The node table: what ``<id>.nodes.bin`` holds and what a program's map holds.
+"""Writes the node table, which ``<id>.nodes.bin`` and a program's map hold.
 
 The file is little-endian: the header (:data:`HEADER`), ``trees`` roots (uint32, indices of nodes)
 and ``nodes`` nodes of 8 bytes in preorder, one tree after another. A node is ``value`` (int32) and
-``turn`` (uint32): an inner node compares ``x[turn % 1024] <= value``; where that holds the next
+``turn`` (uint32): an inner node compares ``x[turn % 1024] <= value``; if that holds the next
 node follows, else the one ``turn / 1024`` nodes on. ``turn`` is 0 in a leaf, whose score is
 ``value``. The map holds the decision threshold, ``trees`` and ``nodes``, then roots and nodes, each
 padded with zeros to the capacity that the program was compiled for.
@@ -46,7 +46,7 @@ LEAST_NODES, LEAST_TREES, LEAST_ROWS = 1024, 256, 64
 class Capacity:
     """What a program's map has room for, powers of two, and the deepest walk.
 
-    ``rows`` is 0 where leaves have none.
+    ``rows`` is 0 if leaves have none.
     """
 
     trees: int
@@ -73,7 +73,7 @@ def nodes_file(form: Tree | Forest | Trees, schema_hash: str) -> bytes:
     ----------
     form : Tree, Forest or Trees
     schema_hash : str
-        Of its features, 64 hexadecimal digits.
+        Schema hash of its features, 64 hexadecimal digits.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def mirrored(form: Tree | Forest | Trees) -> Tree | Forest | Trees:
     """A model of the same shape with other leaves and threshold, to replace this one in a test.
 
     A leaf ``v`` becomes ``~v``, which fits wherever ``v`` did, and so the sum over ``n`` trees
-    becomes ``-sum - n``. Where leaves have rows these are turned so.
+    becomes ``-sum - n``. If leaves have rows, it is these whose values turn.
     """
     if isinstance(form, Trees) and form.rows:
         return replace(form, rows=tuple(tuple(~v for v in row) for row in form.rows))

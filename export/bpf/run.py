@@ -20,12 +20,12 @@ class Answers:
     Attributes
     ----------
     verdicts : list of Verdicts
-        Per table loaded, one where the program has no table.
+        One per table loaded, a single one if the program has no table.
     figures : dict of str to int
         ``verified_insns``, ``xlated_bytes``, ``jited_bytes``, ``stack_bytes``, ``decide_ns``,
         ``baseline_ns``; with two tables ``swap_first``, ``swap_second``, ``swap_mixed``.
     map_bytes : dict of str to int
-        Per map.
+        Bytes of each map.
     """
 
     verdicts: list[Verdicts]
@@ -55,7 +55,7 @@ def run(
         ``export/runtime/bpf_run.c``, compiled.
     program : Path
         The test program, compiled.
-    x, timed : int64 arrays [n, d] and [m, d]
+    x, timed : int64 array [N, d] and [M, d]
         Observations to answer and to time.
     timeout_s : float
     table : sequence

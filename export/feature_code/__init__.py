@@ -1,11 +1,11 @@
-"""Code that computes a model's features, exported beside the model.
+"""Generates code that computes a model's features, exported beside the model.
 
 A feature code generator is a module with
 
 - ``carries(features) -> bool``: whether its code can compute these columns as they are defined now;
 - ``emit(source, options) -> {file name: text}``: the code;
 - ``settings(source, options) -> dict``: the settings that the code is made for, for the manifest;
-- ``check(bundle, params, work) -> dict``: runs the code and compares it with the features' own
+- ``prove(bundle, params, work) -> dict``: runs the code and compares it with the features' own
   definition in Python.
 
 In manifests and certificates (``targets.c`` and the report of target ``c``) the key of this code is
@@ -44,7 +44,7 @@ class FeatureCodeGenerator(Protocol):
         """Settings that the files are made for."""
         ...
 
-    def check(self, bundle: Any, params: VerifyParams, work: Path) -> dict[str, Any]:
+    def prove(self, bundle: Any, params: VerifyParams, work: Path) -> dict[str, Any]:
         """Run the files and compare their answers with the definition."""
         ...
 

@@ -1,8 +1,9 @@
-"""How far exported features agree with Python's, over whole logs.
+"""Measures how far exported features agree with Python's, over whole logs.
 
-For each bundle: windows of which the C and the fixed-point reference differ (must be 0), and what
-fixed point changes against the floating-point features and the float model of training. Of three
-and more subflows (``--set subflows=3``) every pair's window counts, and every partition.
+For each bundle it counts the windows in which the C and the fixed-point reference differ (which
+must be 0), and measures what fixed point changes against the floating-point features and the float
+model of training. With three and more subflows (``--set subflows=3``) the windows of every pair
+count, and every partition.
 
     cczoo export smartsbd-dt -t c -t onnx --out build/smartsbd-dt
     python -m export.feature_code.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
@@ -205,7 +206,7 @@ def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
 
 
 def main() -> int:
-    """Print the agreement of bundles as JSON; 1 when the C differs anywhere."""
+    """Print the agreement of bundles as JSON; exit status 1 if the C differs anywhere."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

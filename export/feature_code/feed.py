@@ -55,10 +55,10 @@ class Answer:
     ----------
     fixed : FixedPairs
         Windows of pairs.
-    classes : int64 [pairs]
-    window : int64 [windows]
+    classes : int64 array [pairs]
+    window : int64 array [windows]
         Indices of the windows that had a partition.
-    group, sets : int64 [windows, subflows], int64 [windows]
+    group, sets : int64 array [windows, subflows], int64 array [windows]
         The partitions, and their numbers of sets.
     """
 
@@ -86,7 +86,13 @@ class Answer:
 
 
 def partitions(meant: FixedPairs, classes: Ints, subflows: int) -> tuple[Ints, Ints]:
-    """Windows and partitions, int64 [windows] and [windows, subflows], from pairs' classes."""
+    """Partitions that follow from pairs' classes.
+
+    Returns
+    -------
+    window : int64 array [windows]
+    group : int64 array [windows, subflows]
+    """
     window, at = np.unique(meant.window, return_inverse=True)
     shared = np.zeros((len(window), subflows, subflows), np.bool_)
     shared[at, meant.pair[:, 0], meant.pair[:, 1]] = classes == 1

@@ -36,9 +36,9 @@ STRANGER = {
     False: "subflow != 0 && subflow != 1",
     True: "subflow < 0 || subflow >= SBD_SUBFLOWS",
 }
-"""In C: no subflow of the state's."""
+"""Condition in C: the subflow isn't one of the state's."""
 CONNECTIONS = 40
-"""That verification makes up."""
+"""Connections that verification makes up."""
 
 
 def carries(features: Sequence[Feature]) -> bool:
@@ -146,7 +146,7 @@ def header_name(identifier: str) -> str:
     return f"{identifier}_sbd.h"
 
 
-def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
+def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     """Feed made-up connections, tame and hostile, and compare every window."""
     window, subflows = made_for(bundle)
     feed = feed_of(bundle, work, params.timeout_s)

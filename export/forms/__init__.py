@@ -1,4 +1,4 @@
-"""The kinds of intermediate forms.
+"""Holds the kinds of intermediate forms.
 
 Each kind is a module with
 
@@ -43,7 +43,7 @@ STATEFUL = frozenset({"gru", "lstm"})
 
 
 class FormModule(Protocol):
-    """What a form's module holds."""
+    """Functions and constants of a form's module."""
 
     BODY: frozenset[str]
 
@@ -76,7 +76,7 @@ def form_module(kind: str) -> FormModule:
     Raises
     ------
     UserError
-        With the nearest name, where there is none.
+        With the nearest name, if there is no such kind.
     """
     if kind not in FORMS:
         raise unknown_name("kind", kind, FORMS)

@@ -1,4 +1,4 @@
-"""Decision trees whose values are added."""
+"""Defines the form of a forest: decision trees whose values are added."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Forest:
     trees: tuple[Nodes, ...]
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         x = checked(x, self.features)
         scores = np.zeros(len(x), dtype=np.int64)
         for nodes in self.trees:
@@ -58,10 +58,10 @@ def parse(
 
 
 def boundary_vectors(form: Forest, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
+    """Observations at every threshold -1, 0, +1 and in every leaf of every tree, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Forest, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves of all trees."""
+    """Observations drawn evenly from all leaves of all trees."""
     return spread(form.trees, form.features, rng, rows)

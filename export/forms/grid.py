@@ -1,4 +1,4 @@
-"""A policy tabulated: every feature divided into cells, and an answer for each combination."""
+"""Defines the form of a tabulated policy: features divided into cells, an answer for each."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Grid:
         return np.array(self.values, dtype=np.int64)
 
     def cells(self, x: Ints) -> Ints:
-        """Index into ``values`` of each row of int64 [n, d] observations, int64 [n]."""
+        """Index into ``values`` of each observation: int64 array [N, d] -> [N]."""
         return cell_of(x, self.edges)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         scores = self._array[self.cells(checked(x, self.features))]
         return (
             above_threshold(scores[:, 0], self.decision_threshold)
@@ -64,7 +64,7 @@ class Grid:
 
 
 def cell_of(x: Ints, edges: tuple[tuple[int, ...], ...]) -> Ints:
-    """Cell of each row of int64 [n, d] observations, int64 [n]."""
+    """Cell of each observation: int64 array [N, d] -> [N]."""
     cell = np.zeros(len(x), dtype=np.int64)
     for column, steps in enumerate(edges):
         if not steps:
@@ -107,7 +107,7 @@ def parse(
 
 
 def boundary_vectors(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every edge at -1, 0, +1, and a point in every cell or as many as there is time for."""
+    """Observations at every edge -1, 0, +1, and one in every cell or in as many as time allows."""
     low, high = limits(form.features)
     rows = []
     for column, steps in enumerate(form.edges):
@@ -121,7 +121,7 @@ def boundary_vectors(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
 def inside(
     edges: tuple[tuple[int, ...], ...], features: tuple[Feature, ...], rng: np.random.Generator
 ) -> Ints:
-    """A random observation in every cell, int64 [cells, d]."""
+    """A random observation in every cell, int64 array [cells, d]."""
     low, high = limits(features)
     at = np.indices([len(steps) + 1 for steps in edges]).reshape(len(edges), -1)
     columns = []
@@ -134,6 +134,6 @@ def inside(
 
 
 def timed(form: Grid, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all cells."""
+    """Observations drawn evenly from all cells."""
     x = inside(form.edges, form.features, rng)
     return np.asarray(x[rng.integers(0, len(x), rows)])

@@ -1,4 +1,4 @@
-"""A weighted sum."""
+"""Defines the form of a linear model: a weighted sum."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Linear:
     shift: int
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         weights = np.array(self.weights, dtype=np.int64)
         return above_threshold(
             checked(x, self.features) @ weights + self.bias, self.decision_threshold
@@ -82,6 +82,6 @@ def boundary_vectors(form: Linear, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Linear, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

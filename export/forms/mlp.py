@@ -1,4 +1,4 @@
-"""A feed-forward network of integers (the idea of LiteFlow: float training, integer kernel)."""
+"""Defines the form of a feed-forward network: trained in floats, run in integers (LiteFlow)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Mlp:
         return len(self.layers[-1].weights)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         scores = through(self.layers, checked(x, self.features), self.curve)
         return verdicts(scores, self.labels, self.decision_threshold)
 
@@ -83,7 +83,7 @@ def parse(
 
 
 def boundary_vectors(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
-    """Both sides of the border between classes, and both sides of each unit's of the first layer.
+    """Observations on both sides of the border between classes and of each first-layer unit's zero.
 
     A border lies between any two observations that are answered differently; halving finds it.
     """
@@ -120,6 +120,6 @@ def _kinks(form: Mlp, x: Ints, low: Ints, high: Ints) -> Ints:
 
 
 def timed(form: Mlp, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

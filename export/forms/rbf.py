@@ -1,4 +1,4 @@
-"""A support vector machine with Gaussian kernel: ``sum(weight * exp(-gamma * distance**2))``."""
+"""Defines the form of a support vector machine: ``sum(weight * exp(-gamma * distance**2))``."""
 
 from __future__ import annotations
 
@@ -93,15 +93,15 @@ class Rbf:
         return vectors, np.array(self.weights, dtype=np.int64), np.array(self.table)
 
     def coordinates(self, x: Ints) -> Ints:
-        """Where int64 [n, d] observations within 32 bits lie, int64 [n, m]."""
+        """Coordinates of observations within 32 bits: int64 array [N, d] -> [N, m]."""
         column, multiplier, offset, shift = np.array(self.inputs, dtype=np.int64).T
         at = (x[:, column] * multiplier + offset) >> shift
         return np.asarray(np.clip(at, -LIMIT, LIMIT))
 
     def observations(self, coordinates: Ints, x: Ints) -> Ints:
-        """Observations within 32 bits that lie as near to int64 [n, m] coordinates as can be.
+        """Observations within 32 bits as near to coordinates (int64 array [N, m]) as can be.
 
-        Features that no coordinate is computed from are kept from ``x`` (int64 [n, d]).
+        Features that no coordinate is computed from are kept from ``x`` (int64 array [N, d]).
         """
         x = x.copy()
         for j, one in enumerate(self.inputs):
@@ -111,7 +111,16 @@ class Rbf:
         return x
 
     def kernels(self, coordinates: Ints) -> Ints:
-        """Kernel between int64 [n, m] coordinates and every vector, in ``2**-26``, int64 [n, v]."""
+        """Kernel between coordinates and every vector, in ``2**-26``.
+
+        Parameters
+        ----------
+        coordinates : int64 array [N, m]
+
+        Returns
+        -------
+        int64 array [N, vectors]
+        """
         vectors, _, table = self.arrays
         distance = np.zeros((len(coordinates), len(vectors)), dtype=np.int64)
         for j in range(len(self.inputs)):
@@ -119,7 +128,7 @@ class Rbf:
         return exp2_negative(distance, 2 * self.places, table)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         at = self.coordinates(checked(x, self.features))
         weights = self.arrays[1]
         rows = max(1, _CHUNK // len(weights))
@@ -194,10 +203,11 @@ def _input(row: Any, where: str, n_features: int) -> Input:
 
 
 def boundary_vectors(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
-    """Where arithmetic can go wrong.
+    """Observations on which arithmetic can go wrong.
 
-    Both sides of the decision boundary as near to each other as integers are, the support vectors
-    themselves, the distance at which the kernel ends, and where coordinates are clipped.
+    They lie on both sides of the decision boundary as near to each other as integers are, on the
+    support vectors themselves, at the distance at which the kernel ends, and where coordinates are
+    clipped.
     """
     some = _some_vectors(form, rng, 200)
     return {
@@ -209,7 +219,7 @@ def boundary_vectors(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Rbf, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the lines between pairs of support vectors."""
+    """Observations drawn evenly from the lines between pairs of support vectors."""
     a, b = _some_vectors(form, rng, rows), _some_vectors(form, rng, rows)
     low, high = limits(form.features)
     between = a + np.floor((b - a) * rng.random((rows, 1))).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Recurrent networks of integers: one GRU or LSTM cell and the layers on top of it.
+"""Defines the form of recurrent networks: one GRU or LSTM cell and the layers on top of it.
 
 Gates as ONNX defines them: a GRU's are update, reset, new; an LSTM's input, output, forget, new.
 """
@@ -78,7 +78,7 @@ class Recurrent:
         return len(self.hidden.weights[0])
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits, from the zero state."""
+        """Verdicts on observations within 32 bits (int64 array [N, d]), from the zero state."""
         given = self.inputs.answer(checked(x, self.features), None)
         out = np.zeros((len(x), self.units), dtype=np.int64)
         h, c = np.zeros((2, 1, self.units), dtype=np.int64)
@@ -167,6 +167,6 @@ def boundary_vectors(form: Recurrent, rng: np.random.Generator) -> dict[str, Int
 
 
 def timed(form: Recurrent, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

@@ -1,4 +1,7 @@
-"""A function of one feature as a table, such as Nuwa's tanh (nuwa.txt §IV.B)."""
+"""Defines the form of a function of one feature as a table, such as Nuwa's tanh.
+
+The tanh is that of nuwa.txt §IV.B.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Table:
     curve: Curve
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, 1] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, 1])."""
         return above_threshold(
             self.curve.at(checked(x, self.features)[:, 0]), self.decision_threshold
         )
@@ -54,7 +57,7 @@ def parse(
 
 
 def boundary_vectors(form: Table, rng: np.random.Generator) -> dict[str, Ints]:
-    """Around every entry's place, both signs, and around the table's end."""
+    """Observations around every entry's place, of both signs, and around the table's end."""
     curve = form.curve
     steps = np.arange(len(curve.entries))
     chosen = steps if len(steps) <= MOST_NEAR else np.sort(rng.choice(steps, MOST_NEAR, False))
@@ -65,6 +68,6 @@ def boundary_vectors(form: Table, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Table, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the feature's range."""
+    """Observations drawn evenly from the feature's range."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, 1), endpoint=True)

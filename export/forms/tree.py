@@ -1,4 +1,4 @@
-"""A decision tree."""
+"""Defines the form of a decision tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tree:
         return (self.nodes,)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         leaves = self.nodes.reach(checked(x, self.features))
         return above_threshold(self.nodes.arrays[1][leaves], self.decision_threshold)
 
@@ -58,10 +58,10 @@ def parse(
 
 
 def boundary_vectors(form: Tree, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf, twice each."""
+    """Observations at every threshold -1, 0, +1 and in every leaf, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Tree, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves."""
+    """Observations drawn evenly from all leaves."""
     return spread(form.trees, form.features, rng, rows)

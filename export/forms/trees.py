@@ -1,4 +1,4 @@
-"""Trees with several scores: more than two classes, actions, or real values."""
+"""Defines the form of trees with several scores: many classes, actions, or real values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Trees:
     Attributes
     ----------
     trees : tuple of Nodes
-        A leaf's value is the index of its row, or where there are no rows what it adds.
+        A leaf's value is the index of its row, or, if there are no rows, what it adds.
     into : tuple of int
-        Per tree the label whose score its leaves add to; empty where leaves have rows.
+        Per tree the label whose score its leaves add to; empty if leaves have rows.
     rows : tuple of tuple of int
         [rows][labels], what a leaf adds to each label's score; leaves that agree share one.
     places : int
@@ -50,7 +50,7 @@ class Trees:
 
     @cached_property
     def table(self) -> Ints:
-        """The rows as int64 [rows, labels]."""
+        """The rows as int64 array [rows, labels]."""
         return np.array(self.rows, dtype=np.int64)
 
     @cached_property
@@ -59,7 +59,7 @@ class Trees:
         return tuple(map(int, self.table.argmax(axis=1))) if self.rows else ()
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         x = checked(x, self.features)
         scores = np.zeros((len(x), self.outputs), dtype=np.int64)
         for i, nodes in enumerate(self.trees):
@@ -113,10 +113,10 @@ def parse(
 
 
 def boundary_vectors(form: Trees, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
+    """Observations at every threshold -1, 0, +1 and in every leaf of every tree, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Trees, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves of all trees."""
+    """Observations drawn evenly from all leaves of all trees."""
     return spread(form.trees, form.features, rng, rows)

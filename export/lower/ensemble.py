@@ -1,4 +1,4 @@
-"""LightGBM, XGBoost and trees given as arrays -> Forest, or Trees of several scores."""
+"""Lowers LightGBM, XGBoost and trees given as arrays to Forest, or to Trees of several scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn forest -> Forest: the mean of probabilities becomes a sum of Q16 ones."""
+"""Lowers a scikit-learn forest to Forest: the mean of probabilities becomes a sum of Q16 ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Linear models -> Linear: scaling folded into integer weights.
+"""Lowers linear models to Linear, with scaling folded into the integer weights.
 
-Those of several classes, or of real values, -> a network of one layer.
+Models of several classes, or of real values, become a network of one layer.
 """
 
 from __future__ import annotations

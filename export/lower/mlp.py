@@ -1,4 +1,4 @@
-"""scikit-learn's MLPClassifier -> Mlp: scaling folded into the first layer."""
+"""Lowers scikit-learn's MLPClassifier to Mlp, with scaling folded into the first layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX network -> Mlp or Recurrent: chains of layers, with a GRU or LSTM cell before them."""
+"""Lowers an ONNX network to Mlp or Recurrent: layers, with a GRU or LSTM cell before them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lower_network(
     Parameters
     ----------
     content : bytes
-        ONNX: input ``features`` float32 [N, d]; output ``probability`` [N] of ``labels[1]``,
+        ONNX: input ``features`` float32 array [N, d]; output ``probability`` [N] of ``labels[1]``,
         ending with Sigmoid, or ``scores`` [N, labels]; Gemm or MatMul and Add, Relu, Tanh,
         Sigmoid between, constants scaling the input before, at most one GRU or LSTM first.
     features : tuple of Feature

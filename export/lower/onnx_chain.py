@@ -1,4 +1,4 @@
-"""Reads an ONNX network as a chain: scaling, a recurrent cell perhaps, layers, an output."""
+"""Reads an ONNX network as a chain: scaling, perhaps a recurrent cell, layers, an output."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_chain(content: bytes, d: int) -> Chain:
 
 
 def graph_of(content: bytes) -> tuple[Any, dict[str, Any]]:
-    """A file's graph and its constants by name; NotLowerable where it isn't an ONNX file."""
+    """A file's graph and its constants by name; NotLowerable if it isn't an ONNX file."""
     import onnx
 
     try:

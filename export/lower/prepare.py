@@ -1,4 +1,4 @@
-"""What stands around an estimator (scalers, selectors, calibrators), taken off before lowering."""
+"""Takes off what stands around an estimator before lowering: scalers, selectors, calibrators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Prepared:
     estimator : fitted estimator
         Without pipeline and calibration.
     features : tuple of Feature
-        Of the whole model.
+        Features of the whole model.
     labels : tuple of str
         Names of the classes, or of a regressor's outputs.
     places_of : tuple of int
@@ -101,7 +101,7 @@ class Prepared:
     def output_threshold(self, low: float, high: float) -> float:
         """The bare estimator's output above which the probability is above ``threshold``.
 
-        Searched in ``low..high``; infinite where all or no outputs are above.
+        Searched in ``low..high``; infinite if all or no outputs are above.
         """
         calibrator = self.calibrator
         if calibrator is None:

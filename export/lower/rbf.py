@@ -1,4 +1,4 @@
-"""Gaussian support vectors -> Rbf: scaling and gamma folded into integer coordinates."""
+"""Lowers Gaussian support vectors to Rbf, with scaling and gamma folded into the coordinates."""
 
 from __future__ import annotations
 

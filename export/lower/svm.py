@@ -1,4 +1,4 @@
-"""SVC -> Linear or Rbf, as its kernel is."""
+"""Lowers an SVC to Linear or Rbf, depending on its kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any policy -> Grid: its answers tabulated over a grid of its observations."""
+"""Tabulates any policy as a Grid: its answers over a grid of its observations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tabulate(source: Source, decide: Decide, cells: int, spacing: str, seed: int
     source : Source
         Its features, labels and stored observations.
     decide : callable
-        Integer observations [n, d] -> the policy's classes [n].
+        Integer observations [N, d] -> the policy's classes [N].
     cells : int
         At most so many in all.
     spacing : str
@@ -70,7 +70,7 @@ def tabulate(source: Source, decide: Decide, cells: int, spacing: str, seed: int
 
 
 def observations(source: Source, rng: np.random.Generator) -> Ints:
-    """Stored observations and points between neighbours of them, int64 [n, d].
+    """Stored observations and points between neighbours of them, int64 array [N, d].
 
     Real observations fill a small part of their range, and a table has to spend its cells there.
     Without stored ones all of the range is drawn from.
@@ -138,7 +138,7 @@ def _cells(edges: Edges) -> int:
 
 
 def _votes(cell: Ints, classes: Ints, cells: int, labels: int) -> Ints:
-    """How often each class was answered in each cell, int64 [cells, labels]."""
+    """How often each class was answered in each cell, int64 array [cells, labels]."""
     counts = np.bincount(cell * labels + classes, minlength=cells * labels)
     return counts.reshape(cells, labels)
 

@@ -1,4 +1,4 @@
-"""scikit-learn decision tree -> Tree, exact on every integer."""
+"""Lowers a scikit-learn decision tree to Tree, exact on every integer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lower(prepared: Prepared) -> Tree | Trees:
 
 
 def leaf_probability(tree: Any) -> NDArray[np.float64]:
-    """Probability of the larger class in every node of a scikit-learn tree, float64 [nodes]."""
+    """Probability of the larger class in every node of a tree, float64 array [nodes]."""
     weight = tree.value[:, 0, :]
     return np.asarray(weight[:, 1] / weight.sum(axis=1))
 

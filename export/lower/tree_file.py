@@ -1,4 +1,4 @@
-"""ONNX file -> form: a tree ensemble over the features, or else a network."""
+"""Lowers an ONNX file: a tree ensemble over the features, or else a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
 SAME_CHOICE = frozenset({"Softmax", "LogSoftmax"})
 SHAPES = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze"})
 UNSEEN = -1e8
-"""A score starts from less where training lacked the class."""
+"""The score of a class that training lacked starts from less than this."""
 
 
 def lower_file(
@@ -109,7 +109,7 @@ class _Ensemble:
     ----------
     outputs : int
     link : str
-        ``Softmax`` where the operator itself makes probabilities of its sums, else empty.
+        ``Softmax`` if the operator itself makes probabilities of its sums, else empty.
     trees : list of _Tree
     weights : list of float64 arrays [nodes, outputs]
     priors : float64 array [outputs]

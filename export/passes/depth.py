@@ -1,4 +1,4 @@
-"""Trees cut off at a depth."""
+"""Cuts trees off at a depth."""
 
 from __future__ import annotations
 

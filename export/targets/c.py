@@ -1,4 +1,4 @@
-"""C99 header: integers only, no recursion, no allocation, no libc."""
+"""Exports a C99 header: integers only, no recursion, no allocation, no libc."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("mlp", ""): "c_mlp.j2",
     ("rbf", ""): "c_rbf.j2",
 }
-"""(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""
+"""(form's kind, layout or "" if the kind has one only) -> the template of its scoring."""
 HEADERS = {"trees": "c_trees.h.j2"}
-"""Form's kind -> the header's template where it isn't the usual one."""
+"""Form's kind -> the header's template if it isn't the usual one."""
 TAKES = frozenset(kind for kind, _ in TEMPLATES)
 
 
@@ -55,7 +55,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
 
 
 def layout_of(form: Form | None, options: Options) -> str:
-    """Layout in which a form is written; "" where its kind has one only.
+    """Layout in which a form is written; "" if its kind has one only.
 
     By itself a tree becomes nested ifs and a forest arrays, whichever was measured to be the
     faster (``benchmarks/exporters.py``).
@@ -78,7 +78,7 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
 
 
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
-    """As :func:`emit`; what the manifest says of the files must be so, since checks go by it.
+    """As :func:`emit`; what the manifest states of the files must be so: proofs rely on it.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     return made
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Compile as a kernel would, run every vector, compare and time."""
@@ -118,6 +118,6 @@ def check(
         beside = generator(bundle.manifest["family"], bundle.features)
         if beside is None:
             raise CannotRun("its features are defined otherwise by now: export it again")
-        report["companion"] = found = beside.check(bundle, params, work)
+        report["companion"] = found = beside.prove(bundle, params, work)
         report["mismatches"] += found["mismatches"]
     return report

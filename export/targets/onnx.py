@@ -1,4 +1,4 @@
-"""The float model as ONNX: opset pinned, features and states described in the metadata."""
+"""Exports the float model as ONNX: opset pinned, features and states in the metadata."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS_ALONE = 8
 def emit(source: Source, options: Options) -> dict[str, bytes]:
     """``<identifier>.onnx``, as training converted it but for the options.
 
-    A model without a form is what its ONNX file is: where options alter that, the file as trained
+    A model without a form is what its ONNX file is: if options alter that, the file as trained
     comes along as ``<identifier>_trained.onnx``, and verification makes the other from it anew.
     """
     content = source.onnx
@@ -78,7 +78,7 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
     return listed | ({"int8": int8_loss(content, source)} if options.int8 else {})
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Answers on the stored vectors against the trained model's, within a tolerance.

@@ -1,4 +1,4 @@
-"""A Python module that needs nothing but Python."""
+"""Exports a Python module that needs nothing but Python."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     return {f"{source.identifier}.py": text}
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Run it in an interpreter of its own, isolated from this one's packages."""

@@ -303,7 +303,7 @@ def test_foreign_code_runs_in_the_sandbox_alone(bundle, canary, tmp_path, capsys
     assert "runs code that cczoo didn't emit" in shown.err
     report = json.loads(shown.out)
     assert report["ok"] is False
-    assert "python: foreign code, run in a sandbox: not certified" in report["problems"]
+    assert "python: foreign code, run in a sandbox: not proved" in report["problems"]
     found = {target["target"]: target for target in report["targets"]}
     assert found["python"].get("error") is None, found["python"]
     assert found["python"]["mismatches"] == 0

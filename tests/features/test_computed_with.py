@@ -95,7 +95,7 @@ def test_verify_finds_a_constant_of_other_windows(bundle, tmp_path, capsys):
     header.write_text(header.read_text().replace(FACTOR.format(25), FACTOR.format(50)))
     work = tmp_path / "work"
     work.mkdir()
-    assert generator.check(good, VerifyParams(), work)["mismatches"] > 0
+    assert generator.prove(good, VerifyParams(), work)["mismatches"] > 0
     resealed(bundle)
     assert cli.main(["verify", str(bundle), "--random", "20"]) == 1
 
