@@ -37,8 +37,8 @@ def limits(features: Sequence[Feature]) -> tuple[NDArray[np.int64], NDArray[np.i
     """
     low = np.array([np.floor(f.low * f.scale + 0.5) for f in features], dtype=np.float64)
     high = np.array([np.floor(f.high * f.scale + 0.5) for f in features], dtype=np.float64)
-    for feature, lowest, highest in zip(features, low, high, strict=True):
-        if not (INT32_MIN < lowest < highest < INT32_MAX):
+    for feature, least, most in zip(features, low, high, strict=True):
+        if not (INT32_MIN < least < most < INT32_MAX):
             raise UserError(
                 f"feature {feature.name!r}: the range {feature.low}..{feature.high} "
                 f"{feature.unit} at scale {feature.scale} isn't a 32-bit range: "

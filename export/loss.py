@@ -26,7 +26,16 @@ def disagreements(ours: Ints, theirs: Ints) -> dict[str, Any]:
 
 
 def apart(ours: Floats, theirs: Floats) -> Ints:
-    """Rows in which real scores differ by more than a hundredth of their range."""
+    """Rows in which real scores differ by more than a hundredth of their range.
+
+    Parameters
+    ----------
+    ours, theirs : float64 array [N] or [N, labels]
+
+    Returns
+    -------
+    int64 array [rows]
+    """
     ours, theirs = (np.reshape(one, (len(one), -1)) for one in (ours, theirs))
     if not len(theirs):
         return np.zeros(0, dtype=np.int64)

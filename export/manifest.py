@@ -97,7 +97,7 @@ class Bundle:
 
     @property
     def threshold(self) -> float:
-        """On the probability of ``labels[1]``."""
+        """Decision threshold on the probability of ``labels[1]``."""
         return float(self.manifest["threshold"])
 
 

@@ -28,7 +28,7 @@ MEMORY_BYTES = 4 << 30
 def predict_apart(
     content: bytes, batches: Sequence[NDArray[np.floating]], name: str, work: Path, timeout_s: float
 ) -> list[NDArray[np.float64]]:
-    """As :func:`export.onnx_run.predict` for each of several batches, in one child process.
+    """Answer several batches in one child process, each as :func:`export.onnx_run.predict` does.
 
     Parameters
     ----------

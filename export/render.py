@@ -96,7 +96,7 @@ def _pair(form: Form, values: tuple[int, int]) -> str:
 
 
 def ranges(form: Form) -> list[dict[str, Any]]:
-    """Per feature its spec and integer range."""
+    """Spec and integer range of each feature."""
     low, high = limits(form.features)
     return [
         {"spec": f, "low": int(a), "high": int(b)}

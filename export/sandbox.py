@@ -35,7 +35,7 @@ CPU time is as long as a command may take.
 SCRATCH_BYTES = 64 << 20
 TOOLS = ("bwrap", "setpriv", "prlimit", "unshare", "env")
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Beside /usr; links into it on most distributions, folders on others."""
+"""Folders beside /usr: links into it on most distributions, folders of their own on others."""
 
 
 def why_not() -> str:
@@ -75,7 +75,7 @@ class Box:
     def run(
         self, command: Sequence[str], timeout_s: float, stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
-        """As ``subprocess.run`` with captured output.
+        """Run a command as ``subprocess.run`` does with captured output.
 
         Raises
         ------

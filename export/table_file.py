@@ -1,8 +1,8 @@
 """Writes and reads the table file (``.cct``): a form that a kernel module can check and walk.
 
-Format: docs/table-format.md. The C readers are ``export/runtime/cczoo_table.c`` and, of trees with
-several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for what it alone
-can know: the model's hash.
+docs/table-format.md describes the format. The C readers are ``export/runtime/cczoo_table.c`` and,
+for trees with several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for
+what it alone can know: the model's hash.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if MAX_NODES > 1 << RIGHT_BITS or MAX_FEATURES > 1 << (32 - RIGHT_BITS):
 
 
 def write(form: Form, schema_hash: str) -> bytes:
-    """A form as a table file.
+    """Write a form as a table file.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read(
     schema_hash: str,
     where: str,
 ) -> Form:
-    """A table file as the form that it was made from.
+    """Read the form that a table file was made from.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def tanh_curve(places: int, q: int, entries: int, *, interpolate: bool = True) -
 
 
 def bound(curve: Curve) -> float:
-    """Proved bound of the absolute difference from tanh, over all inputs.
+    """Bound of the absolute difference from tanh, over all inputs.
 
     Between entries a line errs by at most ``step**2 / 8 * max|f''|``, the nearest entry by
     ``step / 2 * max|f'|``; to this come the roundings of entry, position and answer, and behind
@@ -83,7 +83,7 @@ def largest_error(curve: Curve) -> float:
     Raises
     ------
     ValueError
-        Where these are more than :data:`MOST_TRIED` before the table's end: see :func:`bound`.
+        When these are more than :data:`MOST_TRIED` before the table's end: see :func:`bound`.
     """
     if curve.limit > MOST_TRIED:
         raise ValueError(f"{curve.limit} inputs are too many to try")

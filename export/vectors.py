@@ -36,7 +36,7 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
     Parameters
     ----------
     form : Form
-    stored : int64 array [m, d]
+    stored : int64 array [M, d]
         The bundle's own.
     random : int
         Observations drawn within the ranges, and again over all of 32 bits.

@@ -31,7 +31,7 @@ FIELDS = {"RTT": "rtt_us", "CState": "congested", "Thpt": "rate"}
 """Series -> its array in ``struct sbd_grid``."""
 TYPES = {"RTT": "uint32_t", "CState": "uint8_t", "Thpt": "uint32_t"}
 WINDOW_MAX_US = 1 << 36
-"""As long as the largest factor makes a window of the largest RTT."""
+"""The longest window: the largest factor times the largest RTT."""
 STRANGER = {
     False: "subflow != 0 && subflow != 1",
     True: "subflow < 0 || subflow >= SBD_SUBFLOWS",

@@ -107,7 +107,7 @@ def parse(
 
 
 def boundary_vectors(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
-    """Observations at every edge -1, 0, +1, and one in every cell or in as many as time allows."""
+    """Observations at every edge -1, 0, +1, and one in every cell."""
     low, high = limits(form.features)
     rows = []
     for column, steps in enumerate(form.edges):

@@ -103,7 +103,7 @@ def boundary_vectors(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def _kinks(form: Mlp, x: Ints, low: Ints, high: Ints) -> Ints:
-    """Rows where a unit of the first layer is next to zero, as far as one feature can take it."""
+    """Rows in which a unit of the first layer is as near to zero as one feature can take it."""
     first, found = form.layers[0], []
     for unit, weights in enumerate(first.weights):
         column = int(np.abs(np.array(weights) * (high - low)).argmax())

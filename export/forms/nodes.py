@@ -141,8 +141,7 @@ def regions(nodes: Nodes, features: tuple[Feature, ...]) -> tuple[Ints, Ints]:
     Starts from the features' ranges; if a comparison leaves nothing of them, which a tidied
     tree doesn't have, the region is widened to a point.
     """
-    lowest, highest = limits(features)
-    low, high = np.tile(lowest, (len(nodes), 1)), np.tile(highest, (len(nodes), 1))
+    low, high = (np.tile(ends, (len(nodes), 1)) for ends in limits(features))
     for i, column in enumerate(nodes.feature):
         if column < 0:
             continue
@@ -165,10 +164,10 @@ def spread(
     """
     parts = []
     for nodes in trees:
-        lowest, highest = regions(nodes, features)
+        low, high = regions(nodes, features)
         leaves = np.flatnonzero(nodes.arrays[0] < 0)
         chosen = rng.choice(leaves, rows // len(trees) + 1)
-        parts.append(rng.integers(lowest[chosen], highest[chosen], endpoint=True))
+        parts.append(rng.integers(low[chosen], high[chosen], endpoint=True))
     return np.asarray(rng.permutation(np.concatenate(parts))[:rows])
 
 

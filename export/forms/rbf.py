@@ -251,7 +251,7 @@ def _boundary(form: Rbf, x: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _at_reach(form: Rbf, rng: np.random.Generator) -> Ints:
-    """Along one coordinate from a vector, to where the kernel becomes 0 and to each shift."""
+    """Observations away from a vector along one coordinate, out to where the kernel becomes 0."""
     vectors = form.arrays[0]
     out = []
     for whole in range(1, ONE_BITS + 3):
@@ -266,7 +266,7 @@ def _at_reach(form: Rbf, rng: np.random.Generator) -> Ints:
 
 
 def _at_limits(form: Rbf, rng: np.random.Generator) -> Ints:
-    """One feature where its coordinate is clipped, and beside it, the rest at a vector."""
+    """Observations with one feature where its coordinate is clipped, the others at a vector."""
     out = []
     for j, one in enumerate(form.inputs):
         for end in (-LIMIT, LIMIT):

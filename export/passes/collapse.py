@@ -25,7 +25,7 @@ def with_trees(form: Tree | Forest, trees: Sequence[Nodes]) -> Tree | Forest:
 
 
 def rows_reaching(nodes: Nodes, x: Ints) -> list[Ints]:
-    """Per node the indices of the rows of ``x`` (int64 array [N, d]) that reach it."""
+    """Indices of the rows of ``x`` (int64 array [N, d]) that reach each node."""
     reaching = [np.arange(len(x))] * len(nodes)
     for i, column in enumerate(nodes.feature):
         if column >= 0:

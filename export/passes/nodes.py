@@ -22,7 +22,7 @@ __all__ = ["KINDS", "smaller"]
 
 
 def smaller(form: Tree | Forest, nodes: int, x: Ints) -> Tree | Forest:
-    """At most ``nodes`` nodes over all trees.
+    """Keep at most ``nodes`` nodes over all trees.
 
     One comparison between two leaves after the other becomes a leaf: the one that changes the
     fewest classes on ``x`` (int64 array [N, d]) against the form as given and, among these, the

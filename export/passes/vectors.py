@@ -23,7 +23,7 @@ KINDS = frozenset({"rbf"})
 
 
 def smaller(form: Rbf, vectors: int, x: Ints) -> Rbf:
-    """At most ``vectors`` support vectors, with weights for ``x`` (int64 array [N, d])."""
+    """Keep at most ``vectors`` support vectors, with weights for ``x`` (int64 array [N, d])."""
     if vectors >= len(form.vectors):
         return form
     chosen = _pivots(form.kernels(form.arrays[0]) / 2.0**ONE_BITS, vectors)

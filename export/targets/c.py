@@ -78,7 +78,7 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
 
 
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
-    """As :func:`emit`; what the manifest states of the files must be so: proofs rely on it.
+    """Make the files again; what the manifest states of them must be so, since proofs rely on it.
 
     Raises
     ------

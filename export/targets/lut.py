@@ -86,7 +86,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: the error against tanh, or cells and disagreement with the policy."""
+    """State for the manifest the error against tanh, or cells and disagreement with the policy."""
     if isinstance(source.form, Table):
         return {"entries": len(source.form.curve.entries), **stated_error(source.form.curve)}
     (name,) = (name for name in files if name.endswith(".json"))

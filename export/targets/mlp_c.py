@@ -42,7 +42,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: how the integers differ from the float model if there is one."""
+    """State for the manifest how the integers differ from the float model if there is one."""
     form = source.form
     if form is None or not source.onnx:
         return {}

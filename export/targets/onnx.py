@@ -70,7 +70,7 @@ def _as_trained(options: Options) -> bool:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: opset, batch, number of states, and what int8 cost."""
+    """State for the manifest the opset, the batch, the number of states, and what int8 cost."""
     name = f"{source.identifier}.onnx"
     content = files[name]
     listed = described(content, source.features, source.feature_settings, name)
