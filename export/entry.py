@@ -37,7 +37,7 @@ def vectors_file(
 ) -> bytes:
     """``vectors.json``: rows [N, d], one a line, with the trained model's answers [N].
 
-    ``kind`` of the output: of ``scores`` so many digits are kept, else so many decimals.
+    ``kind`` is the output's: of ``scores`` significant digits are kept, else decimals.
     """
     from models.sbd.digits import probabilities, significant
 

@@ -146,7 +146,7 @@ def build(
         C that includes ``model.h`` and defines ``model_answer`` and ``model_classify`` for the
         driver; :func:`plain_unit` by default.
     beside : sequence of Path
-        Files that the unit includes besides.
+        More files that the unit includes.
     hosted : str, optional
         C that the unit needs and that may use libc; it counts for nothing in the program's sizes.
 

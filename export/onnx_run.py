@@ -68,7 +68,7 @@ def _run(content: bytes, values: NDArray[np.float32], where: str) -> NDArray[np.
         return _sequence(session, answer, state_in, state_out, shapes, values)
     if not isinstance(batch, int):
         return np.asarray(session.run([answer], {"features": values})[0], dtype=np.float64)
-    # A fixed batch takes exactly so many rows: the last one is filled up and cut again.
+    # A fixed batch takes exactly its number of rows: the last one is filled up and shortened again.
     rows = np.concatenate([values, np.repeat(values[-1:], -len(values) % batch, axis=0)])
     parts = [session.run([answer], {"features": part})[0] for part in _parts(rows, batch)]
     return np.concatenate(parts).astype(np.float64)[: len(values)]

@@ -25,7 +25,7 @@ DIFFERING_INT8 = 0.05
 
 
 def differing_at_most(rows: int, int8: bool = False) -> int:
-    """So many of ``rows`` decisions of a float model may differ from the form's; one always may."""
+    """How many of ``rows`` decisions of a float model may differ from the form's, at least one."""
     return max(1, int(rows * (DIFFERING_INT8 if int8 else DIFFERING)))
 
 
@@ -51,24 +51,22 @@ class Options(Strict):
         "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
     )
     batch: Literal["dynamic"] | Rows | None = Field(
-        None, description="onnx: dynamic, or exactly so many rows (as the model has it)"
+        None, description="onnx: rows that the model takes, or dynamic (as the model has it)"
     )
     int8: bool = Field(False, description="onnx: 8-bit weights, with the loss measured")
     subflows: int = Field(
         2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
     )
     depth: int | None = Field(
-        None, ge=1, le=10_000, description="pass: trees of at most so many comparisons deep"
+        None, ge=1, le=10_000, description="pass: the deepest comparison that a tree may have"
     )
     nodes: int | None = Field(
-        None, ge=1, le=2**31, description="pass: trees of at most so many nodes together"
+        None, ge=1, le=2**31, description="pass: the most nodes that all trees may have together"
     )
     bits: int | None = Field(
         None, ge=1, le=64, description="pass: bits of a threshold, leaf or coordinate"
     )
-    vectors: int | None = Field(
-        None, ge=1, le=2**31, description="pass: at most so many support vectors"
-    )
+    vectors: int | None = Field(None, ge=1, le=2**31, description="pass: the most support vectors")
 
     @model_validator(mode="before")
     @classmethod

@@ -14,7 +14,7 @@ STEEPEST = 1.0
 MOST_BENT = 4 / (3 * math.sqrt(3))
 """Largest first and second derivative of tanh."""
 MOST_TRIED = 1 << 24
-"""So many inputs are tried one by one; beyond, the bound is what is stated."""
+"""Most inputs that are tried one by one; of more only the bound is stated."""
 FRACTION = 12
 _CHUNK = 1 << 20
 

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 STATE_PLACES = 16
 """Fractional bits of what tanh and the logistic function answer, and of recurrent states."""
 CURVE_ENTRIES = 513
-"""At Q16 a line between so many entries errs by about one unit in the last place."""
+"""Entries of the table of tanh: at Q16 a line between two errs by about one last unit."""
 MOST_PLACES = 24
 """Fractional bits of rectified activations, at most."""
 

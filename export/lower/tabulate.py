@@ -19,7 +19,7 @@ SAMPLE = 8192
 NEIGHBOURS = 8
 LEAVES = 48
 PER_FEATURE = 15
-"""Candidate edges: of a tree with so many leaves, or so many of each feature."""
+"""Leaves of the tree whose splits are candidate edges; else candidate edges of each feature."""
 PATIENCE = 4
 """Edges that may be added in vain before the search ends."""
 ALL = 255
@@ -40,7 +40,7 @@ def tabulate(source: Source, decide: Decide, cells: int, spacing: str, seed: int
     decide : callable
         Integer observations [N, d] -> the policy's classes [N].
     cells : int
-        At most so many in all.
+        The most cells that the grid may have.
     spacing : str
         Where edges may stand: where a small tree ``fit`` to the policy splits, at a ``quantile``
         of the observations, or at ``even`` steps of the range.

@@ -181,7 +181,7 @@ def refuse_not_finite(values: Sequence[Floats]) -> None:
 
 
 def rounded(values: Floats, places: int) -> Ints:
-    """Integers with so many fractional bits, rounded half up."""
+    """Integers with ``places`` fractional bits, rounded half up."""
     return np.asarray(np.floor(values * 2.0**places + 0.5).astype(np.int64))
 
 

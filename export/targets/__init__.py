@@ -8,9 +8,9 @@ A target is a module with
 - optionally ``again(bundle, source, options) -> {file name: bytes}``: its files made anew from a
   bundle, if ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
 - optionally ``CONFINABLE = False``: its files can't be proved in a sandbox;
-- optionally ``WIDEST``: so many features at most;
+- optionally ``WIDEST``: the most features that it takes;
 - optionally ``refuses(form) -> str``: why it can't carry this very form, empty if it can;
-- optionally ``stated(source, options, files) -> dict``: what the manifest states of them besides;
+- optionally ``stated(source, options, files) -> dict``: what else the manifest states of them;
 - ``prove(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
 """
@@ -85,7 +85,7 @@ def _refused(name: str, source: Source) -> str:
 
 
 def carrying(kinds: set[str], features: int) -> list[str]:
-    """Names of the targets that take one of these kinds of so many features."""
+    """Names of the targets that take one of these kinds with that number of features."""
     return [
         name
         for name in TARGETS

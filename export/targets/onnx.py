@@ -104,7 +104,7 @@ def prove(
         raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
-    # Real scores may be of any size, and float32 keeps so many digits alone.
+    # Real scores may be of any size, and float32 keeps a fixed number of digits.
     tolerance *= size_of(bundle.probability, bundle.output.kind)
     if "int8" in listed:
         tolerance = max(tolerance, float(listed["int8"]["tolerance"]))
