@@ -162,17 +162,17 @@ def test_a_directory_of_both_is_refused(tables, tmp_path):
 def test_a_table_of_other_definitions_is_refused(entry, tables, tmp_path):
     model = store.load(entry)
     kept = pl.read_parquet_metadata(tables[25])
-    report = {key: value for key, value in kept.items() if key.startswith("cczoo.")}
+    stated = {key: value for key, value in kept.items() if key.startswith("cczoo.")}
     path = tmp_path / "f.parquet"
     frame = pl.read_parquet(tables[25])
-    frame.write_parquet(path, metadata={**report, "cczoo.smartsbd": "0" * 64})
+    frame.write_parquet(path, metadata={**stated, "cczoo.smartsbd": "0" * 64})
     with pytest.raises(UserError, match="other definitions"):
         computed_with.check(path, model)
-    del report[computed_with.KEY]
-    pl.read_parquet(tables[50]).write_parquet(path, metadata=report)
+    del stated[computed_with.KEY]
+    pl.read_parquet(tables[50]).write_parquet(path, metadata=stated)
     with pytest.raises(UserError, match="an earlier version"):
         computed_with.check(path, store.load("smartsbd-dt"))
-    frame.write_parquet(path, metadata={**report, computed_with.KEY: "[25"})
+    frame.write_parquet(path, metadata={**stated, computed_with.KEY: "[25"})
     with pytest.raises(UserError, match="isn't a JSON object"):
         computed_with.check(path, model)
 
