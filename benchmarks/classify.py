@@ -15,21 +15,19 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from export.companions.feed import Feed, build_feed
-from export.companions.feed_pairs import build_pair_feed
+from export.feature_code.feed import Feed, build_feed
 from export.harness import build
 from export.params import Options
-from export.source import source_of
+from export.source import Source, source_of
 from export.targets import emit
 from export.vectors import timing_rows
-from features.fixed_sbd import evaluate, evaluate_pairs
+from features.fixed_sbd import evaluate_pairs
 from features.fixed_series import Calls
-from features.spec import Feature
+from features.params import SbdParams
 from pipelines.sources import open_model
 
 MODELS = ("smartsbd-dt", "smartsbd-rf")
@@ -67,16 +65,20 @@ def connection(points: int, seed: int = 1, subflows: int = 2) -> Calls:
     )  # fmt: skip
 
 
-def measure(name: str, held: Path, repeats: int) -> dict:
+def built(name: str, held: Path, subflows: int) -> tuple[Source, Feed]:
+    """A model exported for so many subflows, compiled as for a kernel."""
     source = source_of(open_model(name))
-    for file, content in emit("c", source, Options()).items():
+    for file, content in emit("c", source, Options(subflows=subflows)).items():
         (held / file).write_bytes(content)
-    works = [held / "feed", held / "model"]
-    for work in works:
-        work.mkdir()
-    made = (source.identifier, works[0], TIMEOUT_S)
-    feed = build_feed(held, *made, features=source.features)
-    program = build(held / f"{source.identifier}.h", source.identifier, works[1], TIMEOUT_S)
+    (held / "feed").mkdir()
+    made_of = (held, source.identifier, held / "feed", TIMEOUT_S)
+    return source, build_feed(*made_of, features=len(source.features), subflows=subflows)
+
+
+def measure(name: str, held: Path, repeats: int) -> dict:
+    source, feed = built(name, held, 2)
+    (held / "model").mkdir()
+    program = build(held / f"{source.identifier}.h", source.identifier, held / "model", TIMEOUT_S)
     rows = timing_rows(source.form, 1)
     calls = {points: connection(points) for points in BASES_US}
     result = {
@@ -85,48 +87,42 @@ def measure(name: str, held: Path, repeats: int) -> dict:
         "stack_bytes": feed.stack_bytes,
         "state_bytes": feed.state_bytes,
         "model_ns": 1e300,
-        "lengths": {p: checked(feed, source.features, made) for p, made in calls.items()},
+        "lengths": {p: checked(source, feed, made) for p, made in calls.items()},
     }
     for _ in range(repeats):
         result["model_ns"] = min(result["model_ns"], program.ns_per_decision(rows, TIMEOUT_S))
         for points, made in calls.items():
             found = feed.nanoseconds((made, -1), 4, TIMEOUT_S)
             cell = result["lengths"][points]
-            for key, ns in zip(("sample_ns", "features_ns", "classify_ns"), found, strict=True):
-                cell[key] = min(cell[key], ns)
+            timed = {"sample_ns": found.call, "features_ns": found.features}
+            for key, ns in (timed | {"classify_ns": found.classify}).items():
+                cell[key] = min(cell.get(key, ns), ns)
     return result
 
 
 def measure_three(name: str, held: Path, repeats: int) -> dict:
     """The same of three subflows: per call, per pair, and per partition of the connection."""
-    source = source_of(open_model(name))
-    for file, content in emit("c", source, Options(subflows=3)).items():
-        (held / file).write_bytes(content)
-    (held / "feed").mkdir()
-    made_of = (held, source.identifier, held / "feed", TIMEOUT_S)
-    feed = build_pair_feed(*made_of, features=source.features, subflows=3)
+    source, feed = built(name, held, 3)
     result = {"state_bytes": feed.state_bytes, "code_bytes": feed.object_bytes, "lengths": {}}
     for points in BASES_US:
         made = connection(points, subflows=3)
-        meant = evaluate_pairs(made, -1, 3, Options().sbd, source.features)
-        (answer,) = feed.run([(made, -1)], TIMEOUT_S)
-        cell = {"wrong": answer.unlike(meant, source.form.evaluate(meant.x).classes)}
-        keys = ("sample_ns", "pair_ns", "partition_ns")
         runs = [feed.nanoseconds((made, -1), 4, TIMEOUT_S) for _ in range(repeats)]
-        cell |= {key: min(times) for key, times in zip(keys, zip(*runs, strict=True), strict=True)}
-        result["lengths"][points] = cell
+        result["lengths"][points] = {
+            "wrong": checked(source, feed, made)["wrong"],
+            "sample_ns": min(run.call for run in runs),
+            "pair_ns": min(run.classify for run in runs),
+            "partition_ns": min(run.partition for run in runs),
+        }
     return result
 
 
-def checked(feed: Feed, features: Sequence[Feature], made: Calls) -> dict:
+def checked(source: Source, feed: Feed, made: Calls) -> dict:
     """How many windows are timed, and how many of them are wrong."""
-    meant = evaluate(made, -1, Options().sbd, features)
+    settings = SbdParams.parse(source.feature_settings, source.name)
+    meant = evaluate_pairs(made, -1, feed.subflows, settings, source.features)
     (answer,) = feed.run([(made, -1)], TIMEOUT_S)
-    wrong = int((answer.fixed.x != meant.x).any(axis=1).sum())
-    return {
-        "windows": len(meant.window), "wrong": wrong,
-        "sample_ns": 1e300, "features_ns": 1e300, "classify_ns": 1e300,
-    }  # fmt: skip
+    wrong = answer.unlike(meant, source.form.evaluate(meant.x).classes)
+    return {"windows": len(meant.window), "wrong": wrong}
 
 
 def main() -> int:

@@ -1,1 +1,1 @@
-"""Models to something a kernel or a proxy can run, and the proof that it is the same."""
+"""Exports models as code that a kernel or a proxy can run, and proves that it is the same."""

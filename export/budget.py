@@ -1,4 +1,4 @@
-"""What an exported model may cost, and whether its targets keep to it.
+"""Judges whether the targets of an exported model keep to what it may cost.
 
 A budget is given as ``insns=2000,ns=40,bytes=4000,stack=64``. Each of its limits holds for every
 target of a bundle that has the figure, or for one alone (``bpf.ns=90``); a limit that no target has
@@ -26,7 +26,7 @@ class Figure:
     unit : str
         For people.
     made_by : str
-        What to do where no target of a bundle has it.
+        What to do if no target of a bundle has it.
     """
 
     fields: tuple[tuple[str, ...], ...]
@@ -106,7 +106,7 @@ class Budget:
 
 
 def cost(report: Mapping[str, Any], key: str) -> float | None:
-    """One target's cost of a kind, or None where it has no such figure."""
+    """One target's cost of a kind, or None if it has no such figure."""
     found = [
         sum(float(report.get(name) or 0) for name in names)
         for names in FIGURES[key].fields

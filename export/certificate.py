@@ -1,6 +1,6 @@
-"""What verification found, for one target and for a bundle.
+"""Compares a target's answers, and writes a bundle's certificate: what verification found.
 
-Fields of ``certificate.json``: docs/certificate.md.
+The fields of ``certificate.json`` are described in docs/certificate.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
     Parameters
     ----------
     form : Form
-    x : int64 array [n, d]
+    x : int64 array [N, d]
     answers : Verdicts
         The target's.
     counts : dict
@@ -42,7 +42,7 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
     Returns
     -------
     dict
-        ``vectors``, ``mismatches`` (of class or score), ``by_origin`` and, where there is one,
+        ``vectors``, ``mismatches`` (of class or score), ``by_origin`` and, if there is one,
         ``first_mismatch``.
     """
     meant = form.evaluate(x)
@@ -106,7 +106,7 @@ def write_certificate(directory: Path, manifest: bytes, report: dict[str, Any]) 
         part = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             os.fchmod(handle, 0o644)
-            file.write(_sealed(content))
+            file.write(_with_hash(content))
         part.replace(directory / CERTIFICATE)
     except OSError as error:
         raise UserError(
@@ -127,8 +127,8 @@ def certificate_problem(directory: Path, manifest: bytes) -> str:
     Returns
     -------
     str
-        Empty where there is none, where it is as it was written for this very manifest, and where
-        it is as it was written and says itself that verification failed.
+        Empty if there is none, if it is as it was written for this very manifest, or if it is as
+        it was written and states itself that the bundle failed.
     """
     path = directory / CERTIFICATE
     try:
@@ -147,7 +147,7 @@ def certificate_problem(directory: Path, manifest: bytes) -> str:
     content.pop("certificate_hash", None)
     try:
         Certificate.parse(content, CERTIFICATE)
-        if _sealed(content).encode() != text:
+        if _with_hash(content).encode() != text:
             return altered
     except (UserError, RecursionError):
         return altered
@@ -156,7 +156,7 @@ def certificate_problem(directory: Path, manifest: bytes) -> str:
     return ""
 
 
-def _sealed(content: dict[str, Any]) -> str:
+def _with_hash(content: dict[str, Any]) -> str:
     """The file's text; its hash finds damage and stale copies, it is no signature."""
     digest = hashlib.sha256(canonical(content).encode()).hexdigest()
     return json.dumps({**content, "certificate_hash": digest}, indent=2, allow_nan=False) + "\n"

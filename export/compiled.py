@@ -1,4 +1,4 @@
-"""What verification finds of a generated header that carries a form: answers, cost, sanitizers."""
+"""Proves a generated header that carries a form: its answers, its cost, and sanitizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from export.sanitize import sanitized
 from export.vectors import Vectors, timing_rows
 
 
-def checked_header(
+def prove_header(
     header: Path,
     identifier: str,
     form: Form,

@@ -1,4 +1,4 @@
-"""The intermediate form as JSON: canonical when written, suspicious when read.
+"""Writes the intermediate form as canonical JSON, and reads such JSON with suspicion.
 
 Canonical means sorted keys and one node, feature or weight per line, so that two models can be
 compared with ``diff`` and a hash of the text is a hash of the model. Inner nodes are
@@ -26,6 +26,7 @@ VERSION = 1
 MAX_BYTES = 64 << 20
 MAX_TEXT = 4096
 _HEAD = {"format", "version", "kind", "features", "labels", "cut"}
+"""Keys that every document has; ``cut`` is the form's ``decision_threshold``."""
 
 
 def canonical(value: Any, indent: str = "") -> str:
@@ -47,7 +48,7 @@ def dumps(form: Form) -> str:
         "kind": form.kind,
         "features": [asdict(f) for f in form.features],
         "labels": list(form.labels),
-        "cut": form.cut,
+        "cut": form.decision_threshold,
         **form_module(form.kind).body(form),
     }
     return canonical(document) + "\n"
@@ -131,8 +132,8 @@ def _form(document: Any) -> Form:
     labels = listed(document["labels"], "labels")
     if not labels or not all(map(_printable, labels)):
         raise Malformed("labels: printable names were expected")
-    cut = integer(document["cut"], "cut", -(2**63), 2**63 - 1)
-    return module.parse(document, features, tuple(labels), cut)
+    decision_threshold = integer(document["cut"], "cut", -(2**63), 2**63 - 1)
+    return module.parse(document, features, tuple(labels), decision_threshold)
 
 
 def _feature(item: Any, index: int) -> Feature:

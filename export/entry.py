@@ -1,4 +1,4 @@
-"""Entries of the zoo: a fitted estimator lowered, converted and kept with its answers."""
+"""Makes entries of the zoo: a fitted estimator is lowered, converted and kept with its answers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 STORED_VECTORS = 256
 CONTENTS = 64
-"""Of an entry whose observations are whole series."""
+"""Stored observations of an entry whose observations are whole series."""
 
 
 def sample(values: NDArray[np.float64], count: int = STORED_VECTORS) -> NDArray[np.float64]:
-    """An even sample of rows [n, d], at most ``count`` of them."""
+    """An even sample of rows [N, d], at most ``count`` of them."""
     import numpy as np
 
     return values[np.unique(np.linspace(0, len(values) - 1, count).astype(np.int64))]
@@ -35,9 +35,9 @@ def sample(values: NDArray[np.float64], count: int = STORED_VECTORS) -> NDArray[
 def vectors_file(
     values: NDArray[np.float64], probability: NDArray[np.float64], kind: str = "classes"
 ) -> bytes:
-    """``vectors.json``: rows [n, d], one a line, with the trained model's answers [n].
+    """``vectors.json``: rows [N, d], one a line, with the trained model's answers [N].
 
-    ``kind`` of the output: of ``scores`` so many digits are kept, else so many decimals.
+    ``kind`` is the output's: of ``scores`` significant digits are kept, else decimals.
     """
     from models.sbd.digits import probabilities, significant
 
@@ -48,7 +48,7 @@ def vectors_file(
 
 
 def made_by(arguments: Sequence[str] | None = None) -> str:
-    """The command that is running, as an entry tells it: absolute paths by their last name alone.
+    """The command that is running, as an entry records it: absolute paths by their last name alone.
 
     Where a machine keeps its files is no property of a model.
     """
@@ -64,7 +64,7 @@ def json_file(value: Mapping[str, Any]) -> bytes:
 def loss(
     floats: NDArray[np.int64], integers: NDArray[np.int64], truth: NDArray[np.int64] | None
 ) -> dict[str, Any]:
-    """What scaling to integers changed."""
+    """The quantization error: what rounding to integers changed (``scaling`` in files)."""
     from models.sbd.digits import FIGURE
 
     differing = int((floats != integers).sum())
@@ -80,7 +80,7 @@ def loss(
 
 
 def final_name(estimator: Any) -> str:
-    """Class of an estimator, of the last step where it is a pipeline."""
+    """Class of an estimator, of the last step if it is a pipeline."""
     while type(estimator).__name__ == "Pipeline":
         estimator = estimator.steps[-1][1]
     return type(estimator).__name__
@@ -89,11 +89,11 @@ def final_name(estimator: Any) -> str:
 def answered(
     estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...], name: str
 ) -> NDArray[np.float64]:
-    """A fitted estimator's answers on rows [n, d].
+    """A fitted estimator's answers on rows [N, d].
 
     Returns
     -------
-    float64 array [n] or [n, labels]
+    float64 array [N] or [N, labels]
         P(``labels[1]``) of two classes; else the probability of each label, 0 of one that training
         lacked, or a regressor's outputs.
 
@@ -161,16 +161,16 @@ def write_entry(
     meta : mapping
         Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least;
         ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
-        ``calibration``, ``accumulation``, ``labels``, ``output``; ``feature_settings`` where the
+        ``calibration``, ``accumulation``, ``labels``, ``output``; ``feature_settings`` if the
         vectors weren't computed with the defaults.
-    vectors : float array [n, d]
+    vectors : float64 array [N, d]
         Observations, best the whole training table: the loss to integers is measured on all of
         them, and an even sample of their fixed-point values is kept with the estimator's answers.
     metrics : mapping
         For ``metrics.json``.
     card : str
         For ``card.md``.
-    labels : int array [n], optional
+    labels : int64 array [N], optional
         True classes of ``vectors``; adds accuracies to the measured loss.
     test : Windows, optional
         Labelled rows that training didn't see, for ``test.json``.
@@ -221,8 +221,8 @@ def write_entry(
     truth = None if labels is None else np.asarray(labels)[finite]
     probability = answered(estimator, values, names, name)
     settings = settings_for(meta.get("family", ""), meta.get("feature_settings", {}))
-    said = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
-    onnx = convert(estimator, features, name, names, settings, said)
+    metadata = {} if output == CLASSES else {"output": json.dumps(output.model_dump(mode="json"))}
+    onnx = convert(estimator, features, name, names, settings, metadata)
     # Float32 against float64: a kernel machine with a large C sums thousands of large terms.
     float_error = float(np.abs(predict(onnx, values, name) - probability).max())
     size = size_of(probability, output.kind)

@@ -1,4 +1,4 @@
-"""``2**-t`` in integers: a shift for the whole part, a table with interpolation for the rest.
+"""Computes ``2**-t`` in integers: a shift for the whole part, an interpolated table for the rest.
 
 The exponential is what kept the SVM out of the paper's kernel module (smartsbd.txt §4). Base 2
 costs nothing: ``exp(-gamma * d**2)`` is ``2**-(gamma * log2(e) * d**2)``, and the factor goes into

@@ -1,4 +1,4 @@
-"""Between the floating-point features of training and the integers of exported code."""
+"""Converts between the floating-point features of training and the integers of exported code."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def limits(features: Sequence[Feature]) -> tuple[NDArray[np.int64], NDArray[np.i
     """
     low = np.array([np.floor(f.low * f.scale + 0.5) for f in features], dtype=np.float64)
     high = np.array([np.floor(f.high * f.scale + 0.5) for f in features], dtype=np.float64)
-    for feature, lowest, highest in zip(features, low, high, strict=True):
-        if not (INT32_MIN < lowest < highest < INT32_MAX):
+    for feature, least, most in zip(features, low, high, strict=True):
+        if not (INT32_MIN < least < most < INT32_MAX):
             raise UserError(
                 f"feature {feature.name!r}: the range {feature.low}..{feature.high} "
                 f"{feature.unit} at scale {feature.scale} isn't a 32-bit range: "
@@ -52,14 +52,14 @@ def to_integers(values: NDArray[np.floating], features: Sequence[Feature]) -> ND
 
     Parameters
     ----------
-    values : float array [n, d]
+    values : float64 array [N, d]
         Observations in the features' own units.
     features : sequence of Feature
         ``d`` features.
 
     Returns
     -------
-    int64 array [n, d]
+    int64 array [N, d]
         ``clip(floor(value * scale + 0.5), low, high)``.
 
     Raises
@@ -79,5 +79,5 @@ def to_integers(values: NDArray[np.floating], features: Sequence[Feature]) -> ND
 
 
 def to_values(integers: NDArray[np.int64], features: Sequence[Feature]) -> NDArray[np.float64]:
-    """The value that each integer stands for, in the features' own units, float64 [n, d]."""
+    """The value that each integer stands for, in the features' own units, float64 array [N, d]."""
     return grid.values_of(integers, features)

@@ -1,4 +1,4 @@
-"""Functions that can be exported without a trained model.
+"""Makes models of functions that can be exported without training.
 
 Their names are looked up before anything that takes long: a function imports what it needs.
 """
@@ -24,12 +24,12 @@ def nuwa_tanh(options: Options) -> Source:
     Parameters
     ----------
     options : Options
-        ``entries``, ``q``, ``input_q`` (as ``q`` where None) and ``interpolate``.
+        ``entries``, ``q``, ``input_q`` (``q`` if None) and ``interpolate``.
 
     Returns
     -------
     Source
-        With the form "lut" and the largest error against ``math.tanh`` in ``scaling``.
+        With the form "lut" and the largest error against ``math.tanh`` in ``quantization_error``.
     """
     import numpy as np
 
@@ -59,7 +59,7 @@ def nuwa_tanh(options: Options) -> Source:
         onnx=b"",
         values=values,
         probability=np.tanh(values[:, 0]),
-        scaling=dict(stated_error(curve)),
+        quantization_error=dict(stated_error(curve)),
     )
 
 

@@ -31,7 +31,7 @@ class CannotRun(Exception):
 
 
 class Missing(CannotRun):
-    """What running takes isn't on this machine; nothing is said about the target."""
+    """Something needed for running isn't on this machine; nothing is known about the target."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Program:
     outputs: int = 1
 
     def run(self, x: Ints, timeout_s: float) -> Verdicts:
-        """Answers on int64 [n, d] observations.
+        """Answers on observations (int64 array [N, d]).
 
         Raises
         ------
@@ -74,9 +74,8 @@ class Program:
         return Verdicts(answers[:, -1], scores)
 
     def ns_per_decision(self, x: Ints, timeout_s: float) -> float:
-        """Nanoseconds per call of ``classify``, walking through int64 [n, d] observations."""
-        said = self._driver(x, len(x), timeout_s).stderr
-        time = float(said)
+        """Nanoseconds per call of ``classify``, walking through int64 array [N, d] observations."""
+        time = float(self._driver(x, len(x), timeout_s).stderr)
         if not 0 <= time < float("inf"):
             raise CannotRun(f"the compiled model took {time} ns per decision")
         return time
@@ -89,8 +88,8 @@ class Program:
         command = [str(self.executable), *map(str, numbers)]
         done = run_command(command, timeout_s, x.astype(np.int32).tobytes())
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise CannotRun(f"the compiled model failed ({done.returncode}): {' '.join(said[:3])}")
+            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            raise CannotRun(f"the compiled model failed ({done.returncode}): {' '.join(lines[:3])}")
         return done
 
 
@@ -111,7 +110,7 @@ def find_compiler() -> list[str]:
 
 
 def kernel_flags() -> list[str]:
-    """:data:`KERNEL_FLAGS` and, where the machine knows it, the refusal of float registers."""
+    """:data:`KERNEL_FLAGS` and, if the machine knows it, the refusal of float registers."""
     known = platform.machine() in {"x86_64", "aarch64", "AMD64", "arm64"}
     return [*KERNEL_FLAGS, *(["-mgeneral-regs-only"] if known else [])]
 
@@ -147,7 +146,7 @@ def build(
         C that includes ``model.h`` and defines ``model_answer`` and ``model_classify`` for the
         driver; :func:`plain_unit` by default.
     beside : sequence of Path
-        Files that the unit includes besides.
+        More files that the unit includes.
     hosted : str, optional
         C that the unit needs and that may use libc; it counts for nothing in the program's sizes.
 
@@ -207,13 +206,13 @@ def compile_c(command: list[str], timeout_s: float) -> None:
     """Run a compiler, or CannotRun with its first error."""
     done = run_command(command, timeout_s)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").splitlines()
-        errors = [line for line in said if "error" in line] or said
+        lines = done.stderr.decode(errors="replace").splitlines()
+        errors = [line for line in lines if "error" in line] or lines
         raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
 
 
 def object_bytes(path: Path, timeout_s: float) -> int | None:
-    """Code and constants of an object file; None where ``size`` isn't there."""
+    """Code and constants of an object file; None if ``size`` isn't there."""
     if not shutil.which("size"):
         return None
     done = run_command(["size", "-A", str(path)], timeout_s)
@@ -222,7 +221,7 @@ def object_bytes(path: Path, timeout_s: float) -> int | None:
 
 
 def stack_bytes(path: Path) -> int | None:
-    """Deepest frame in a compiler's ``.su`` file; None where it wrote none."""
+    """Deepest frame in a compiler's ``.su`` file; None if it wrote none."""
     if not path.exists():
         return None
     return max((int(line.split("\t")[1]) for line in path.read_text().splitlines()), default=0)
@@ -231,7 +230,7 @@ def stack_bytes(path: Path) -> int | None:
 def run_command(
     command: list[str], timeout_s: float, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with captured output, confined where :func:`export.sandbox.confined` says so.
+    """Run a command with captured output, confined within :func:`export.sandbox.confined`.
 
     Raises
     ------

@@ -1,10 +1,11 @@
-"""The intermediate form: what a model means once its features are integers.
+"""Defines the intermediate form: what a model means once its features are integers.
 
 A form answers an integer observation with one or more integer scores and a class. ``evaluate`` is
 that meaning: every target is compared with it, and it is written for being read rather than for
-speed. With one score for two labels the class is 1 (``labels[1]``) where the score is above ``cut``
-and 0 otherwise; else there is one score per label, and the class is the index in ``labels`` of the
-first largest score. The kinds of forms are the modules of :mod:`export.forms`.
+speed. With one score for two labels the class is 1 (``labels[1]``) if the score is above
+``decision_threshold`` and 0 otherwise; else there is one score per label, and the class is the
+index in ``labels`` of the first largest score. The kinds of forms are the modules of
+:mod:`export.forms`. Files and generated code call the decision threshold ``cut``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ MAX_FEATURES = 1024
 class Verdicts(NamedTuple):
     """Answers of a form or of a target.
 
-    ``classes`` is int64 [n]; ``scores`` is int64 [n], or [n, outputs] where there are several.
+    ``classes`` is an int64 array [N]; ``scores`` is an int64 array [N], or [N, outputs] if there
+    are several.
     """
 
     classes: Ints
@@ -51,8 +53,8 @@ class Form(Protocol):
         ...
 
     @property
-    def cut(self) -> int:
-        """With one score: above it the class is 1."""
+    def decision_threshold(self) -> int:
+        """The score above which the class is 1, of a form with one score."""
         ...
 
     @property
@@ -61,33 +63,37 @@ class Form(Protocol):
         ...
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Answers on int64 [n, d] observations within 32 bits."""
+        """Answers on observations within 32 bits (int64 array [N, d])."""
         ...
 
 
 def checked(x: Ints, features: tuple[Feature, ...]) -> Ints:
-    """``x`` as int64 [n, d], or ValueError where it isn't 32-bit integers of ``d`` columns."""
+    """``x`` as int64 array [N, d]; ValueError if it isn't 32-bit integers of ``d`` columns."""
     x = np.asarray(x)
     if x.dtype.kind not in "iu" or x.ndim != 2 or x.shape[1] != len(features):
-        raise ValueError(f"integers [n, {len(features)}] expected, not {x.dtype} {x.shape}")
+        raise ValueError(f"integers [N, {len(features)}] expected, not {x.dtype} {x.shape}")
     if x.size and (x.min() < INT32_MIN or x.max() > INT32_MAX):
         raise ValueError("observations must fit 32 bits: clip them to the features' ranges")
     return x.astype(np.int64)
 
 
-def verdicts(scores: Ints, labels: tuple[str, ...], cut: int) -> Verdicts:
-    """Verdicts of int64 [n, outputs] scores: one for two labels, or one per label."""
+def verdicts(scores: Ints, labels: tuple[str, ...], decision_threshold: int) -> Verdicts:
+    """Verdicts of scores (int64 array [N, outputs]): one for two labels, or one per label."""
     if scores.shape[1] > 1:
         return largest(scores)
     only = scores[:, 0]
-    return above_cut(only, cut) if len(labels) == 2 else Verdicts(np.zeros_like(only), only)
+    return (
+        above_threshold(only, decision_threshold)
+        if len(labels) == 2
+        else Verdicts(np.zeros_like(only), only)
+    )
 
 
-def above_cut(scores: Ints, cut: int) -> Verdicts:
-    """Verdicts of a form with one score, int64 [n]."""
-    return Verdicts((scores > cut).astype(np.int64), scores)
+def above_threshold(scores: Ints, decision_threshold: int) -> Verdicts:
+    """Verdicts of a form with one score, int64 array [N]."""
+    return Verdicts((scores > decision_threshold).astype(np.int64), scores)
 
 
 def largest(scores: Ints) -> Verdicts:
-    """Verdicts of a form with several scores, int64 [n, outputs]; the first largest wins."""
+    """Verdicts of a form with several scores, int64 array [N, outputs]; the first largest wins."""
     return Verdicts(scores.argmax(axis=1).astype(np.int64), scores)

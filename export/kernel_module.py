@@ -1,4 +1,4 @@
-"""Compiles a module's sources against kernel headers, where there are any."""
+"""Compiles a module's sources against kernel headers if there are any."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def compile_module(work: Path, timeout_s: float) -> str:
         done = run_command(command, timeout_s)
     except CannotRun as error:
         return f"not compiled against {version}: {error}"
-    said = (done.stderr + done.stdout).decode(errors="replace").splitlines()
+    lines = (done.stderr + done.stdout).decode(errors="replace").splitlines()
     if done.returncode or not list(work.glob("*.ko")):
-        errors = [line for line in said if "error" in line.lower()] or said
+        errors = [line for line in lines if "error" in line.lower()] or lines
         return f"not compiled against {version}: {errors[0] if errors else '?'}"
-    warnings = [line for line in said if "warning: " in line and str(work.name) in line]
+    warnings = [line for line in lines if "warning: " in line and str(work.name) in line]
     return f"compiled against {version}" + (f", {len(warnings)} warnings" if warnings else "")

@@ -1,4 +1,4 @@
-"""What an approximation of a model costs: how often the two decide differently."""
+"""Measures what an approximation of a model costs: how often the two decide differently."""
 
 from __future__ import annotations
 
@@ -19,14 +19,23 @@ Decide = Callable[[Ints], Ints]
 
 
 def disagreements(ours: Ints, theirs: Ints) -> dict[str, Any]:
-    """Count and share of rows that two classifications differ on, [n] each."""
+    """Count and share of rows that two classifications differ on: int64 array [N] each."""
     differing = int((ours != theirs).sum())
     share = differing / len(ours) if len(ours) else 0.0
     return {"vectors": len(ours), "disagreements": differing, "share": share}
 
 
 def apart(ours: Floats, theirs: Floats) -> Ints:
-    """Rows [k] of real scores [n, labels] that differ by more than a hundredth of their range."""
+    """Rows in which real scores differ by more than a hundredth of their range.
+
+    Parameters
+    ----------
+    ours, theirs : float64 array [N] or [N, labels]
+
+    Returns
+    -------
+    int64 array [rows]
+    """
     ours, theirs = (np.reshape(one, (len(one), -1)) for one in (ours, theirs))
     if not len(theirs):
         return np.zeros(0, dtype=np.int64)
@@ -36,7 +45,7 @@ def apart(ours: Floats, theirs: Floats) -> Ints:
 
 
 def real_scores(form: Form, x: Ints) -> Floats:
-    """A form's scores in their own unit, float64 [n, labels], of int64 [n, d] observations."""
+    """A form's scores in their own unit: int64 array [N, d] -> float64 array [N, labels]."""
     places: int = getattr(form, "places", 0)
     return np.reshape(form.evaluate(x).scores / 2.0**places, (len(x), form.outputs))
 
@@ -49,14 +58,14 @@ def measured(source: Source, ours: Decide, theirs: Decide, seed: int = 1) -> dic
     source : Source
         Gives features and stored observations.
     ours, theirs : callable
-        Integer observations [n, d] -> classes [n].
+        Integer observations [N, d] -> classes [N].
     seed : int
-        Of the random ones.
+        Seeds the random observations.
 
     Returns
     -------
     dict
-        ``stored`` and ``random``, each as :func:`disagreements` says.
+        ``stored`` and ``random``, each as :func:`disagreements` returns it.
     """
     stored = to_integers(source.values, source.features)
     low, high = limits(source.features)
@@ -68,9 +77,9 @@ def measured(source: Source, ours: Decide, theirs: Decide, seed: int = 1) -> dic
 
 
 def size_of(answers: Floats, kind: str) -> float:
-    """What errors of answers are measured by, for an output's kind.
+    """The size that errors of answers are divided by, for an output's kind.
 
-    The largest of real scores, however small; 1 of probabilities, or the largest margin above.
+    It is the largest of real scores, however small; of probabilities 1, or a margin above it.
     """
     largest = float(np.abs(answers).max(initial=0.0))
     if kind == "scores":

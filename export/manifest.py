@@ -1,4 +1,4 @@
-"""A bundle: the files of its targets and ``manifest.json``, which says what they are."""
+"""Writes and reads a bundle: its targets' files and ``manifest.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_MANIFEST_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle whose manifest and hashes were found right.
+    """An intact bundle: its files are what its manifest says.
 
     Attributes
     ----------
@@ -46,14 +46,16 @@ class Bundle:
     manifest : dict
     form : Form or None
         The reference; None for models that exist only as ONNX.
-    integers, values : arrays [n, d]
-        Stored vectors.
+    integers, values : int64 array [N, d] and float64 array [N, d]
+        Stored vectors, scaled and in the features' own units.
+    probability : float64 array [N] or [N, labels]
+        The trained model's answers on them.
     contents : dict
         File name -> content, as it was when its hash was found right.
     manifest_bytes : bytes
         ``manifest.json`` as it was read.
     signer : dict or None
-        Who signed it, as :func:`export.signature.signer_of` says; None where nobody asked.
+        Who signed it, as :func:`export.signature.signer_of` returns it; None if nobody asked.
     """
 
     directory: Path
@@ -68,7 +70,7 @@ class Bundle:
     signer: dict[str, str] | None = None
 
     def copied(self, directory: Path) -> Bundle:
-        """The same bundle in another, new directory: what was checked is what is built there."""
+        """The same bundle in another, new directory: what was found intact is built there."""
         directory.mkdir()
         for name, content in self.contents.items():
             (directory / name).write_bytes(content)
@@ -85,7 +87,7 @@ class Bundle:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the features are computed with."""
+        """Settings that the features are computed with."""
         return dict(self.manifest["feature_settings"])
 
     @property
@@ -95,7 +97,7 @@ class Bundle:
 
     @property
     def threshold(self) -> float:
-        """On the probability of ``labels[1]``."""
+        """Decision threshold on the probability of ``labels[1]``."""
         return float(self.manifest["threshold"])
 
 
@@ -149,7 +151,7 @@ def bundle_files(
         "labels": list(source.labels),
         "threshold": source.threshold,
         **({} if source.output == CLASSES else {"output": source.output.model_dump(mode="json")}),
-        "cut": None if source.form is None else source.form.cut,
+        "cut": None if source.form is None else source.form.decision_threshold,
         "features": _features(source.features),
         "feature_settings": source.feature_settings,
         "schema_hash": source.schema_hash,
@@ -160,7 +162,7 @@ def bundle_files(
         "targets": listed,
         "files": {name: _sha256(content) for name, content in files.items()},
         "vectors": _vectors(source),
-        "scaling": source.scaling,
+        "scaling": source.quantization_error,
         "created_by": created_by,
     }
     checked = json.loads(canonical(manifest))
@@ -171,7 +173,7 @@ def bundle_files(
 
 
 def own_files(directory: Path) -> set[str]:
-    """Names of what a bundle's manifest lists and is as exported, and of what cczoo puts beside it.
+    """Names of the files that a manifest lists, if they are as exported, and of cczoo's beside it.
 
     Returns
     -------
@@ -181,11 +183,11 @@ def own_files(directory: Path) -> set[str]:
     """
     path = directory / MANIFEST
     try:
-        sealed = parse_json(read_plain(path, MAX_MANIFEST_BYTES), str(path))
-        claimed = sealed.pop("manifest_hash")
-        if sealed["format"] != FORMAT or claimed != _sha256(canonical(sealed).encode()):
+        manifest = parse_json(read_plain(path, MAX_MANIFEST_BYTES), str(path))
+        claimed = manifest.pop("manifest_hash")
+        if manifest["format"] != FORMAT or claimed != _sha256(canonical(manifest).encode()):
             return set()
-        return {MANIFEST, CERTIFICATE, SIGNATURE, *unaltered(directory, sealed["files"])}
+        return {MANIFEST, CERTIFICATE, SIGNATURE, *unaltered(directory, manifest["files"])}
     except (OSError, UserError, Broken, ValueError, RecursionError):
         return set()
     except (LookupError, TypeError, AttributeError):
@@ -214,10 +216,10 @@ def read_manifest(content: bytes, where: str) -> dict[str, Any]:
         raise UserError(f"{where}: not a bundle's manifest: give a directory made by cczoo export")
     claimed = manifest.pop("manifest_hash", None)
     try:
-        sealed = _sha256(canonical(manifest).encode())
+        computed = _sha256(canonical(manifest).encode())
     except RecursionError:
         raise UserError(f"{where}: nested too deeply: not a bundle's manifest") from None
-    if claimed != sealed:
+    if claimed != computed:
         raise Broken(f"{MANIFEST}: altered since export")
     if manifest.get("version") != VERSION:
         raise Broken(
@@ -232,12 +234,12 @@ def read_manifest(content: bytes, where: str) -> dict[str, Any]:
 
 
 def maker(manifest: Mapping[str, Any]) -> str:
-    """Which cczoo made a bundle, as its manifest says."""
+    """Which cczoo made a bundle, according to its manifest."""
     return one_line(f"cczoo {manifest.get('cczoo_version', 'before 0.1.0')}", 80)
 
 
 def read_bundle(directory: Path, signers: Path | None = None) -> Bundle:
-    """Read a bundle and check every hash in it; nothing of it is run.
+    """Read a bundle and find it intact; nothing of it is run.
 
     Parameters
     ----------
@@ -250,8 +252,8 @@ def read_bundle(directory: Path, signers: Path | None = None) -> Bundle:
     UserError
         When the directory holds no readable manifest.
     Broken
-        When any file, the manifest included, isn't as it was exported, or one was added; where a
-        signature is demanded, before anything else when it isn't right.
+        When the bundle isn't intact: a file, the manifest included, isn't as it was exported, or
+        one was added. If a signature is demanded and isn't right, before anything else.
     """
     path = directory / MANIFEST
     try:
@@ -298,8 +300,8 @@ def _opened(
     except UserError as error:
         raise Broken(one_line(str(error))) from None
     if form is not None:
-        said = (form.features, list(form.labels), form.cut, form.kind)
-        if (model_hash(form), *said) != (
+        described = (form.features, list(form.labels), form.decision_threshold, form.kind)
+        if (model_hash(form), *described) != (
             manifest["model_hash"],
             features,
             *(manifest[key] for key in ("labels", "cut", "kind")),
@@ -328,7 +330,7 @@ def _opened(
 
 
 def _settings_problem(family: str, settings: Mapping[str, Any]) -> str:
-    """What is wrong with the settings of a family's features; empty where nothing is."""
+    """What is wrong with the settings of a family's features; empty if nothing is."""
     try:
         meant = settings_for(family, settings, "feature_settings")
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What ``manifest.json`` and ``certificate.json`` may hold: frozen, strict, bounded."""
+"""Defines what ``manifest.json`` and ``certificate.json`` may hold: frozen, strict, bounded."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from models.output import Output, OutputKind
 FORMAT = "cczoo-bundle"
 VERSION = 2
 STORED_VECTORS = 64
-"""At most so many in a manifest, which people read; verification makes thousands more."""
+"""Most vectors in a manifest, which people read; verification makes thousands more."""
 WIDEST_VALUE = 1e30
-"""Of an observation: its scaled value must stay a finite float."""
+"""A value of an observation: scaled, it must stay a finite float."""
 
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,159}$")]
@@ -27,7 +27,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 """Safe as (part of) a name in C and in Python."""
 Name = Annotated[str, StringConstraints(pattern=NAME)]
-"""Of a model: it stands in comments, strings and file names of generated code."""
+"""A model's name: it stands in comments, strings and file names of generated code."""
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -102,7 +102,7 @@ class Target(Document):
 
 
 class Scaling(Document):
-    """Accuracy lost to integers; ``float_error`` widens the tolerance of the float model."""
+    """The quantization error; ``float_error`` widens the tolerance of the float model."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -110,7 +110,7 @@ class Scaling(Document):
 
 
 class Manifest(Document):
-    """``manifest.json`` without its own hash; the fields are told in docs/deploy.md."""
+    """``manifest.json`` without its own hash; docs/deploy.md describes it."""
 
     format: Literal["cczoo-bundle"]
     version: int = Field(ge=VERSION, le=VERSION)
@@ -123,7 +123,7 @@ class Manifest(Document):
     labels: list[Label] = Field(min_length=1, max_length=256)
     threshold: float = Field(ge=0, le=1, allow_inf_nan=False)
     output: Answers = Answers(kind="classes", units=[], scale=None)
-    cut: Wide | None
+    cut: Wide | None  # the form's decision_threshold
     features: list[Column] = Field(min_length=1, max_length=MAX_FEATURES)
     feature_settings: dict[str, Any] = Field(default_factory=dict)
     schema_hash: Hash
@@ -141,8 +141,8 @@ class Manifest(Document):
     def _fits_together(self) -> Manifest:
         if self.identifier != identifier(self.name):
             raise ValueError("identifier: isn't that of the name")
-        said = Output(**self.output.model_dump())
-        if problem := said.problem(tuple(self.labels)):
+        output = Output(**self.output.model_dump())
+        if problem := output.problem(tuple(self.labels)):
             raise ValueError(problem)
         width, answers = len(self.features), set()
         for i, row in enumerate(self.vectors):

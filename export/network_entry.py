@@ -1,4 +1,4 @@
-"""Entries of the zoo that are an ONNX file from the start: a policy's network, recurrent or not."""
+"""Makes entries of the zoo from ONNX files: a policy's network, say, recurrent or not."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def write_network(
         Its metadata say what its features, labels, output and states are
         (:func:`export.onnx_metadata.metadata`).
     meta : mapping
-        As of :func:`write_entry`, without what the file says itself: ``family`` at least.
+        As for :func:`export.entry.write_entry`, without what the file states: ``family`` at least.
     metrics : mapping
         For ``metrics.json``.
     card : str
         For ``card.md``.
-    vectors : float array [n, d], optional
+    vectors : float64 array [N, d], optional
         Observations to keep with the file's answers, of a recurrent one a sequence; drawn from the
         features' ranges by default.
     zoo : Path, optional
@@ -76,16 +76,16 @@ def write_network(
         "card.md": card.encode(),
         "vectors.json": vectors_file(kept, answers, source.output.kind),
     }
-    scaling: dict[str, Any] = {}
+    quantization_error: dict[str, Any] = {}
     if source.form is not None:
         files["model.json"] = dumps(source.form).encode()
         integers = to_integers(kept, source.features)
         if source.output.kind == "scores":
             differing = len(apart(real_scores(source.form, integers), answers))
-            scaling = {"rows": len(kept), "disagreements": differing}
+            quantization_error = {"rows": len(kept), "disagreements": differing}
         else:
             ours = source.form.evaluate(integers).classes
-            scaling = loss(decided(answers, source.threshold), ours, None)
+            quantization_error = loss(decided(answers, source.threshold), ours, None)
     described: dict[str, Any] = {
         **meta,
         "name": name,
@@ -99,6 +99,6 @@ def write_network(
         "output": source.output.model_dump(mode="json"),
         "states": states_of(onnx, name),
         "no_form": source.no_form,
-        "scaling": scaling,
+        "scaling": quantization_error,
     }
     return store.save((zoo or store.TRAINED) / name, described, files).directory

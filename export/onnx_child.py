@@ -22,19 +22,19 @@ from export.harness import CannotRun
 from export.onnx_run import predict
 
 MEMORY_BYTES = 4 << 30
-"""Of addresses; ONNX Runtime and NumPy take under 1 GiB of it before a model is loaded."""
+"""Limit of addresses; ONNX Runtime and NumPy take under 1 GiB of it before a model is loaded."""
 
 
 def predict_apart(
     content: bytes, batches: Sequence[NDArray[np.floating]], name: str, work: Path, timeout_s: float
 ) -> list[NDArray[np.float64]]:
-    """As :func:`export.onnx_run.predict` for each of several batches, in one child process.
+    """Answer several batches in one child process, each as :func:`export.onnx_run.predict` does.
 
     Parameters
     ----------
     content : bytes
         The ONNX file.
-    batches : sequence of float arrays [n, d]
+    batches : sequence of float64 arrays [N, d]
     name : str
         The file's name, for messages.
     work : Path
@@ -62,9 +62,9 @@ def predict_apart(
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CannotRun(f"{name} took longer than {timeout_s:.0f} s") from None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode == 2:
-        raise UserError(one_line(said[-1] if said else f"{name}: refused"))
+        raise UserError(one_line(lines[-1] if lines else f"{name}: refused"))
     if done.returncode:
         raise CannotRun(f"running {name} ended with {done.returncode}: more memory or time than "
                         f"{MEMORY_BYTES >> 30} GiB and {timeout_s:.0f} s?")  # fmt: skip
@@ -73,7 +73,7 @@ def predict_apart(
 
 
 def main(model: str, given: str, found: str, seconds: str, name: str) -> int:
-    """Run it on every array of ``given`` and write the answers; 2 where it is refused."""
+    """Run it on every array of ``given`` and write the answers; exit status 2 if it is refused."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
     content = Path(model).read_bytes()

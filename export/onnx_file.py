@@ -1,4 +1,4 @@
-"""scikit-learn estimator -> ONNX with one input and one output, and the checks of such a file."""
+"""Converts a scikit-learn estimator to ONNX with one input and one output."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def convert(
 ) -> bytes:
     """Convert a fitted classifier or regressor.
 
-    Of two classes the model's second output of class scores becomes ``probability`` float32 [N]
-    of ``labels[1]``; a margin without probabilities goes through the logistic function. Of more
-    the probabilities, and of a regressor its outputs, become ``scores`` float32 [N, labels].
+    Of two classes the model's second class score becomes ``probability`` (of ``labels[1]``, float32
+    array [N]); a margin without probabilities goes through the logistic function. Of more classes
+    the probabilities, and of a regressor its outputs, become ``scores`` (float32 array
+    [N, labels]).
 
     Parameters
     ----------

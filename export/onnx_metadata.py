@@ -1,4 +1,4 @@
-"""What an ONNX file says of its features, so that a runtime can feed it."""
+"""Writes and reads what an ONNX file states about its features, so that a runtime can feed it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def metadata(
     Parameters
     ----------
     features : sequence of Feature
-        Their names, units, scales and ranges are told, and the hash of all that.
+        Their names, units, scales and ranges are written, and the hash of all that.
     labels : tuple of str
     settings : mapping
-        What the features are computed with, of the hash too.
+        What the features are computed with; the hash covers it.
     states : mapping, optional
         Of a recurrent model: input of a state -> output of the same state after the observation.
         Zeros start a sequence.
     """
-    told = {
+    texts = {
         "features": json.dumps([f.name for f in features]),
         "units": json.dumps([f.unit for f in features]),
         "scaling": json.dumps([f.scale for f in features]),
@@ -44,18 +44,20 @@ def metadata(
         "schema_hash": schema_hash(features, settings),
     }
     if states:
-        told |= {
+        texts |= {
             "state_in": json.dumps(list(states.keys())),
             "state_out": json.dumps(list(states.values())),
         }
-    return told
+    return texts
 
 
-def _stated_hash(said: Mapping[str, str], settings: Mapping[str, Any]) -> str | None:
-    """A file's schema hash; from its features where it was made before settings were kept."""
-    if "feature_settings" in said or "feature_specs" not in said:
-        return said.get("schema_hash")
-    return schema_hash([Feature(**spec) for spec in json.loads(said["feature_specs"])], settings)
+def _stated_hash(metadata: Mapping[str, str], settings: Mapping[str, Any]) -> str | None:
+    """A file's schema hash; from its features if it was made before settings were kept."""
+    if "feature_settings" in metadata or "feature_specs" not in metadata:
+        return metadata.get("schema_hash")
+    return schema_hash(
+        [Feature(**spec) for spec in json.loads(metadata["feature_specs"])], settings
+    )
 
 
 def properties(model: Any) -> dict[str, str]:
@@ -66,7 +68,7 @@ def properties(model: Any) -> dict[str, str]:
 def described(
     content: bytes, features: Sequence[Feature], settings: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Refuse a file that doesn't say of itself what a bundle says of it.
+    """Refuse a file that doesn't state of itself what a bundle states of it.
 
     Parameters
     ----------
@@ -89,11 +91,11 @@ def described(
         isn't an input and an output of the graph.
     """
     model = parsed(content, where)
-    said = properties(model)
-    found = _stated_hash(said, settings)
+    metadata = properties(model)
+    found = _stated_hash(metadata, settings)
     if found != schema_hash(features, settings):
         raise UserError(f"{where}: made for other features (schema hash {found})")
-    states = {key: json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")}
+    states = {key: json.loads(metadata.get(key, "[]")) for key in ("state_in", "state_out")}
     ends = {"state_in": model.graph.input, "state_out": model.graph.output}
     for key, names in states.items():
         missing = set(names) - {end.name for end in ends[key]}
@@ -108,8 +110,8 @@ def described(
 def states_of(content: bytes, where: str) -> list[dict[str, Any]]:
     """What a recurrent file remembers, as :class:`models.output.State` has it."""
     model = parsed(content, where)
-    said = properties(model)
-    names = [json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")]
+    metadata = properties(model)
+    names = [json.loads(metadata.get(key, "[]")) for key in ("state_in", "state_out")]
     shapes = {
         given.name: [size.dim_value for size in given.type.tensor_type.shape.dim]
         for given in model.graph.input

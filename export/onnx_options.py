@@ -1,4 +1,4 @@
-"""Another batch size and smaller weights for an ONNX file (``cczoo export -t onnx --set ...``)."""
+"""Changes the batch size or the weights of an ONNX file (``cczoo export -t onnx --set ...``)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
     ----------
     content : bytes
         The ONNX file.
-    values : float array [n, d]
+    values : float64 array [N, d]
         Observations; rounded to float32 as the file's input demands. To a model with a state
         (metadata ``state_in`` and ``state_out``) they are one sequence, from the zero state.
     where : str
@@ -30,7 +30,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
 
     Returns
     -------
-    float64 array [n] or [n, labels]
+    float64 array [N] or [N, labels]
         By the file's output, ``probability`` or ``scores``.
 
     Raises
@@ -49,7 +49,7 @@ def predict(content: bytes, values: NDArray[np.floating], where: str) -> NDArray
 
 
 def decided(answers: NDArray[np.float64], threshold: float) -> NDArray[np.int64]:
-    """Classes of answers: above the threshold on [n], the first largest on [n, labels]."""
+    """Classes of answers: above the threshold on [N], the first largest on [N, labels]."""
     above = answers > threshold if answers.ndim == 1 else answers.argmax(axis=1)
     return np.asarray(above, dtype=np.int64)
 
@@ -60,15 +60,15 @@ def _run(content: bytes, values: NDArray[np.float32], where: str) -> NDArray[np.
     answer = next((name for name in ANSWERS if name in outputs), None)
     if answer is None:
         raise ValueError(f"no output {' or '.join(ANSWERS)}")
-    said = session.get_modelmeta().custom_metadata_map
-    state_in, state_out = (json.loads(said.get(key, "[]")) for key in ("state_in", "state_out"))
+    metadata = session.get_modelmeta().custom_metadata_map
+    state_in, state_out = (json.loads(metadata.get(key, "[]")) for key in ("state_in", "state_out"))
     shapes = {given.name: given.shape for given in session.get_inputs()}
     batch = shapes["features"][0]
     if state_in:
         return _sequence(session, answer, state_in, state_out, shapes, values)
     if not isinstance(batch, int):
         return np.asarray(session.run([answer], {"features": values})[0], dtype=np.float64)
-    # A fixed batch takes exactly so many rows: the last one is filled up and cut again.
+    # A fixed batch takes exactly its number of rows: the last one is filled up and shortened again.
     rows = np.concatenate([values, np.repeat(values[-1:], -len(values) % batch, axis=0)])
     parts = [session.run([answer], {"features": part})[0] for part in _parts(rows, batch)]
     return np.concatenate(parts).astype(np.float64)[: len(values)]

@@ -1,4 +1,4 @@
-"""A float model given as an ONNX file, with what its metadata say of it."""
+"""Reads a float model given as an ONNX file, with what its metadata state about it."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def source_from_bytes(content: bytes, name: str, path: str) -> Source:
     UserError
         When it can't be run, or its metadata don't describe its features.
     """
-    said = properties(parsed(content, path))
+    metadata = properties(parsed(content, path))
     try:
-        specs = [Feature(**spec) for spec in json.loads(said["feature_specs"])]
-        labels = tuple(str(label) for label in json.loads(said["labels"]))
+        specs = [Feature(**spec) for spec in json.loads(metadata["feature_specs"])]
+        labels = tuple(str(label) for label in json.loads(metadata["labels"]))
         low, high = limits(specs)
-        settings = dict(json.loads(said.get("feature_settings", "{}")))
-        output = Output.parse(json.loads(said.get("output", "{}")), f"{path}: output")
+        settings = dict(json.loads(metadata.get("feature_settings", "{}")))
+        output = Output.parse(json.loads(metadata.get("output", "{}")), f"{path}: output")
     except (KeyError, TypeError, ValueError) as error:
         names = ", ".join(f.name for f in fields(Feature))
         raise UserError(
@@ -73,7 +73,7 @@ def source_from_bytes(content: bytes, name: str, path: str) -> Source:
         raise UserError(f"{path}: its metadata: {problem}")
     features = tuple(specs)
     try:
-        threshold = float(said.get("threshold", 0.5))
+        threshold = float(metadata.get("threshold", 0.5))
     except ValueError:
         raise UserError(f"{path}: metadata threshold: a number was expected") from None
     form, no_form = None, ""
@@ -86,7 +86,7 @@ def source_from_bytes(content: bytes, name: str, path: str) -> Source:
     return Source(
         name=name,
         version="1",
-        family=said.get("family", "onnx"),
+        family=metadata.get("family", "onnx"),
         kind="network" if form is None else form.kind,
         features=features,
         labels=labels,

@@ -1,4 +1,4 @@
-"""A two-class support vector machine -> ONNX's ``SVMClassifier``.
+"""Converts a two-class support vector machine to ONNX's ``SVMClassifier``.
 
 skl2onnx's own conversion reads ``probA_`` and ``probB_``, which scikit-learn 1.11 takes away with
 ``SVC(probability=True)``. The machines of the zoo have no use for either: their probabilities come
@@ -14,7 +14,7 @@ import numpy as np
 from data.errors import UserError
 
 OPTIONS = ("zipmap", "raw_scores", "nocl", "output_class_labels")
-"""Those that skl2onnx asks every converter of a classifier for."""
+"""Options that skl2onnx asks every converter of a classifier for."""
 
 
 def register() -> None:

@@ -1,4 +1,4 @@
-"""Trees given as arrays -> ONNX: one tree ensemble over the features as they are.
+"""Converts trees given as arrays to ONNX: one tree ensemble over the features as they are.
 
 Scalings before the trees move into their thresholds, each to the largest float32 that goes left,
 so that the file turns where the model does on every float32 observation.
@@ -143,9 +143,10 @@ def _attributes(
 def largest_left(
     prepared: Prepared, inputs: NDArray[np.int64], threshold: Floats, *, single: bool
 ) -> Floats:
-    """Largest finite float32 of the feature whose input is at most the threshold, float64 [nodes].
+    """Largest finite float32 of the feature whose input is at most the threshold, per node.
 
-    Found by bisection over the order of all float32 numbers, as the trees' library rounds.
+    The answer is a float64 array [nodes], found by bisection over the order of all float32 numbers,
+    as the trees' library rounds.
     """
     top = int(np.array(np.finfo(np.float32).max).view(np.int32))
     low = np.full(len(inputs), -top - 1, dtype=np.int64)

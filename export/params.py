@@ -1,4 +1,4 @@
-"""Settings of the export layer."""
+"""Defines the settings of the export layer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Rows = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 WORST_FLOAT_ERROR = 0.01
-"""Of a probability: a float model that errs by more isn't released, and none is certified."""
+"""Largest error of a probability: above it a float model is neither released nor proved."""
 WORST_INT8_ERROR = 0.5
-"""Of a probability or score: what 8-bit weights may cost at most."""
+"""What 8-bit weights may cost at most, of a probability or score."""
 DIFFERING = 0.01
 """Share of observations on which a float model may decide otherwise than the integer form beside
 it, for inputs between two integers and float32 sums; the released models do so on none of 2000."""
@@ -25,12 +25,12 @@ DIFFERING_INT8 = 0.05
 
 
 def differing_at_most(rows: int, int8: bool = False) -> int:
-    """So many of ``rows`` decisions of a float model may differ from the form's; one always may."""
+    """How many of ``rows`` decisions of a float model may differ from the form's, at least one."""
     return max(1, int(rows * (DIFFERING_INT8 if int8 else DIFFERING)))
 
 
 class Options(Strict):
-    """What a target may be asked for (``cczoo export --set KEY=VALUE``)."""
+    """Options of targets (``cczoo export --set KEY=VALUE``)."""
 
     layout: Literal["auto", "if-else", "array"] = Field(
         "auto", description="trees in C: if-else, array, or the faster (a tree: if-else)"
@@ -51,24 +51,22 @@ class Options(Strict):
         "fit", description="lut: edges of a policy's cells: fit to it, by quantile, or even"
     )
     batch: Literal["dynamic"] | Rows | None = Field(
-        None, description="onnx: dynamic, or exactly so many rows (as the model has it)"
+        None, description="onnx: rows that the model takes, or dynamic (as the model has it)"
     )
     int8: bool = Field(False, description="onnx: 8-bit weights, with the loss measured")
     subflows: int = Field(
         2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
     )
     depth: int | None = Field(
-        None, ge=1, le=10_000, description="pass: trees of at most so many comparisons deep"
+        None, ge=1, le=10_000, description="pass: the deepest comparison that a tree may have"
     )
     nodes: int | None = Field(
-        None, ge=1, le=2**31, description="pass: trees of at most so many nodes together"
+        None, ge=1, le=2**31, description="pass: the most nodes that all trees may have together"
     )
     bits: int | None = Field(
         None, ge=1, le=64, description="pass: bits of a threshold, leaf or coordinate"
     )
-    vectors: int | None = Field(
-        None, ge=1, le=2**31, description="pass: at most so many support vectors"
-    )
+    vectors: int | None = Field(None, ge=1, le=2**31, description="pass: the most support vectors")
 
     @model_validator(mode="before")
     @classmethod
@@ -103,19 +101,19 @@ class VerifyParams(Strict):
     tolerance: float = Field(1e-5, ge=0, le=1)
 
 
-def tolerance_of(scaling: Mapping[str, Any], least: float) -> float:
+def tolerance_of(quantization_error: Mapping[str, Any], least: float) -> float:
     """Tolerance for a float model's answers: a little over the error stated when it was made.
 
     Parameters
     ----------
-    scaling : mapping
+    quantization_error : mapping
         Of the model; ``float_error`` is its ONNX form's largest error on the training table.
     least : float
-        Tolerance where nothing or less is stated.
+        Tolerance if nothing or less is stated.
 
     Returns
     -------
     float
         On a probability.
     """
-    return max(least, 1.5 * float(scaling.get("float_error", 0.0)))
+    return max(least, 1.5 * float(quantization_error.get("float_error", 0.0)))

@@ -1,4 +1,4 @@
-"""Reads what lies in a directory of unknown origin: plain files of its own, and no more of them."""
+"""Reads a directory of unknown origin: plain files of its own, and no more of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_ENTRIES = 256
 
 
 class Broken(Exception):
-    """The bundle isn't what its manifest says."""
+    """The bundle isn't intact: its files aren't what its manifest says."""
 
 
 def read_plain(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
@@ -47,7 +47,7 @@ def read_plain(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
 
 
 def entries(directory: Path) -> list[str]:
-    """Names of everything in a directory, sorted; Broken where they are more than a bundle has."""
+    """Names of everything in a directory, sorted; Broken if they are more than a bundle has."""
     names: list[str] = []
     with os.scandir(directory) as found:
         for entry in found:

@@ -1,4 +1,4 @@
-"""A model exported, built, run and compared in a folder that is thrown away afterwards."""
+"""Proves a model: exports, builds, runs and compares it in a folder that is thrown away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from models.store import replace_directory
 
 @dataclass(frozen=True)
 class Proof:
-    """What a verification found.
+    """What the proof of a model found.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def prove(
     targets : sequence of str
         Names in :data:`export.targets.TARGETS`.
     command : str
-        Who exports, for the manifest.
+        The command that exports, for the manifest.
     options : Options, optional
     params : VerifyParams, optional
 

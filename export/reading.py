@@ -1,4 +1,4 @@
-"""Checks on what a JSON document holds, each failure with its place in the document."""
+"""Checks what a JSON document holds; each failure names its place in the document."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def listed(value: Any, where: str) -> list[Any]:
     return value
 
 
-def integer(value: Any, where: str, lowest: int, highest: int) -> int:
+def integer(value: Any, where: str, low: int, high: int) -> int:
     """``value`` as an integer within bounds, or Malformed."""
-    if type(value) is not int or not lowest <= value <= highest:
-        raise Malformed(f"{where}: an integer in {lowest}..{highest} was expected")
+    if type(value) is not int or not low <= value <= high:
+        raise Malformed(f"{where}: an integer in {low}..{high} was expected")
     return value
 
 
-def integers(value: Any, where: str, lowest: int, highest: int) -> tuple[int, ...]:
+def integers(value: Any, where: str, low: int, high: int) -> tuple[int, ...]:
     """``value`` as a list of integers within bounds, or Malformed."""
     items = listed(value, where)
-    return tuple(integer(v, f"{where}[{i}]", lowest, highest) for i, v in enumerate(items))
+    return tuple(integer(v, f"{where}[{i}]", low, high) for i, v in enumerate(items))

@@ -1,4 +1,4 @@
-"""A regressor's answers, one column per label."""
+"""Asks a regressor for its answers, one column per label."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from data.errors import UserError
 def real_answers(
     estimator: Any, values: NDArray[np.float64], labels: tuple[str, ...], name: str
 ) -> NDArray[np.float64]:
-    """What a fitted regressor answers on rows [n, d].
+    """What a fitted regressor answers on rows [N, d].
 
     Returns
     -------
-    float64 array [n, labels]
+    float64 array [N, labels]
 
     Raises
     ------

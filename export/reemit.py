@@ -1,6 +1,6 @@
-"""What this version's emitters make of the model in a bundle, beside what the bundle holds.
+"""Makes the files of a bundle again from its model, and compares them with the bundle's.
 
-A bundle's code is compiled, imported or run only where it is, byte for byte, what its own
+A bundle's code is compiled, imported or run only if it is, byte for byte, what its own
 ``model.json`` and manifest give here: then it is our code, whoever sent the bundle.
 """
 
@@ -55,34 +55,34 @@ def differing(bundle: Bundle) -> dict[str, list[str]]:
 
 def source_of(bundle: Bundle) -> Source:
     """The bundle's model as emitters take it, from its data alone."""
-    said = bundle.manifest
-    scaling = dict(said["scaling"])
+    manifest = bundle.manifest
+    quantization_error = dict(manifest["scaling"])
     if isinstance(bundle.form, Table):
         # The header states it, so it is computed and not believed.
-        scaling["error_bound"] = bound(bundle.form.curve)
+        quantization_error["error_bound"] = bound(bundle.form.curve)
     return Source(
-        name=said["name"],
-        version=said["model_version"],
-        family=said["family"],
-        kind=said["kind"],
+        name=manifest["name"],
+        version=manifest["model_version"],
+        family=manifest["family"],
+        kind=manifest["kind"],
         features=bundle.features,
         feature_settings=bundle.manifest["feature_settings"],
-        labels=tuple(said["labels"]),
+        labels=tuple(manifest["labels"]),
         threshold=bundle.threshold,
         form=bundle.form,
         no_form="",
         onnx=_float_model(bundle),
         values=bundle.values,
         probability=bundle.probability,
-        scaling=scaling,
-        passes=tuple(said["passes"]),
-        source_model_hash=said["source_model_hash"],
+        quantization_error=quantization_error,
+        passes=tuple(manifest["passes"]),
+        source_model_hash=manifest["source_model_hash"],
         output=bundle.output,
     )
 
 
 def _float_model(bundle: Bundle) -> bytes:
-    """The float model as it was trained, where the bundle has it; see the onnx target."""
+    """The float model as it was trained, if the bundle has it; see the onnx target."""
     names = (f"{bundle.identifier}_trained.onnx", f"{bundle.identifier}.onnx")
     return next((bundle.contents[name] for name in names if name in bundle.contents), b"")
 

@@ -1,4 +1,4 @@
-"""Forms as text: Jinja2 templates and the few filters that C and Python code need."""
+"""Renders forms as text: Jinja2 templates and the few filters that C and Python code need."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _leaf(form: Form, value: int) -> str:
         return form.labels[form.classes[value]]
     if not isinstance(form, Tree):
         return ""
-    label = form.labels[1] if value > form.cut else form.labels[0]
+    label = form.labels[1] if value > form.decision_threshold else form.labels[0]
     return f"{label}, P({form.labels[1]}) = {value / Q16:.3f}"
 
 
@@ -96,7 +96,7 @@ def _pair(form: Form, values: tuple[int, int]) -> str:
 
 
 def ranges(form: Form) -> list[dict[str, Any]]:
-    """Per feature its spec and integer range."""
+    """Spec and integer range of each feature."""
     low, high = limits(form.features)
     return [
         {"spec": f, "low": int(a), "high": int(b)}

@@ -1,8 +1,8 @@
 """Runs code of others with as few rights as the machine can take away (bubblewrap).
 
-No network, nothing of the machine but its programs and libraries, read-only; the user is nobody,
-no privilege can be gained and no namespace made, and time, memory, files and processes are
-bounded.
+Confined code has no network and sees nothing of the machine but its programs and libraries,
+read-only. Its user is nobody, it can gain no privilege and make no namespace, and its time, memory,
+files and processes are bounded.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ CPU time is as long as a command may take.
 SCRATCH_BYTES = 64 << 20
 TOOLS = ("bwrap", "setpriv", "prlimit", "unshare", "env")
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Beside /usr; links into it on most distributions, folders on others."""
+"""Folders beside /usr: links into it on most distributions, folders of their own on others."""
 
 
 def why_not() -> str:
-    """Why code can't be confined here, and what mends it; empty where it can."""
+    """Why code can't be confined here, and what mends it; empty if it can."""
     missing = [name for name in TOOLS if not shutil.which(name)]
     if "bwrap" in missing:
         return "no sandbox here: install bubblewrap (apt-get install bubblewrap)"
@@ -50,9 +50,9 @@ def why_not() -> str:
             done = Box(work, ()).run(["true"], 20)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"bubblewrap doesn't run here: {error}"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode:
-        reason = said[0] if said else f"status {done.returncode}"
+        reason = lines[0] if lines else f"status {done.returncode}"
         return f"bubblewrap doesn't run here: {reason}: allow user namespaces, or run it as root"
     return ""
 
@@ -75,7 +75,7 @@ class Box:
     def run(
         self, command: Sequence[str], timeout_s: float, stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
-        """As ``subprocess.run`` with captured output.
+        """Run a command as ``subprocess.run`` does with captured output.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Box:
         return [*self._as_nobody(), *confined] if os.geteuid() == 0 else confined
 
     def _as_nobody(self) -> list[str]:
-        """How root becomes nobody, who is counted and bounded where root isn't.
+        """How root becomes nobody, whose processes are counted and bounded, unlike root's.
 
         Root mounts the folders first, at places that nobody may enter; the box proper is then
         built of these, as any user builds it.
@@ -156,7 +156,7 @@ class Box:
 
 
 def _folders_above(path: Path) -> list[str]:
-    """Empty ones that nobody may walk through, where the system has none."""
+    """Empty folders that nobody may walk through, if the system has none."""
     known = (Path("/"), Path("/usr"), Path("/tmp"))
     above = [str(folder) for folder in reversed(path.parents) if folder not in known]
     return [word for folder in above for word in ("--perms", "0755", "--dir", folder)]
@@ -166,7 +166,7 @@ _box: ContextVar[Box | None] = ContextVar("box", default=None)
 
 
 def box() -> Box | None:
-    """Where commands are confined to now; None where they run as usual."""
+    """Where commands are confined to now; None if they run as usual."""
     return _box.get()
 
 

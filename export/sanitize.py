@@ -1,4 +1,4 @@
-"""Generated C under the address and undefined behaviour sanitizers."""
+"""Runs generated C under the address and undefined behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sanitized(
     ----------
     header, identifier, work, timeout_s
         As :func:`build` takes them.
-    x : int64 array [n, d]
+    x : int64 array [N, d]
         Observations.
     answers : Verdicts
         What the header answered without sanitizers.
@@ -38,8 +38,8 @@ def sanitized(
     Returns
     -------
     dict
-        ``vectors`` and ``findings`` (0); where the compiler has no sanitizers ``vectors`` is 0 and
-        ``why`` says so.
+        ``vectors`` and ``findings`` (0); if the compiler has no sanitizers, ``vectors`` is 0 and
+        ``why`` gives the reason.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def sanitized(
 
 
 def no_sanitizers(work: Path, timeout_s: float) -> str:
-    """Why the compiler's programs can't run under sanitizers; empty where they can."""
+    """Why the compiler's programs can't run under sanitizers; empty if they can."""
     source = work / "empty.c"
     source.write_text("int main(void) { return 0; }\n")
     compiler = find_compiler()

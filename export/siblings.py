@@ -1,4 +1,4 @@
-"""Trees laid out for being walked without branches: both children of a node are neighbours."""
+"""Lays out trees for being walked without branches: both children of a node are neighbours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Walk:
     roots : list of int
         Row of each root, padded with leaves to whole groups of ``lanes``.
     order : list of int
-        Tree of each root, 0 where it is padding.
+        Tree of each root, 0 if it is padding.
     levels : list of int
         Per group the depth of its deepest tree.
     """

@@ -1,7 +1,8 @@
-"""Who made a bundle: an SSH signature over its manifest, which holds every other hash.
+"""Signs a bundle, and finds who signed one, by an SSH signature over its manifest.
 
-The format is OpenSSH's (``ssh-keygen -Y``, PROTOCOL.sshsig), the namespace ``cczoo-bundle``; any
-SSH key signs, also one in an agent or on a token.
+The manifest holds every other file's hash. The signature's format is OpenSSH's (``ssh-keygen -Y``,
+PROTOCOL.sshsig), its namespace ``cczoo-bundle``; any SSH key signs, also one in an agent or on a
+token.
 """
 
 from __future__ import annotations
@@ -69,15 +70,15 @@ def signer_of(manifest: bytes, signature: bytes | None, allowed: Path) -> dict[s
     if signature is None:
         raise Broken(f"{SIGNATURE}: missing: the bundle isn't signed, and --signer demands it")
     with scratch("signer") as held:
-        file, said = held / "signature", held / "allowed"
+        file, signers_file = held / "signature", held / "allowed"
         file.write_bytes(signature)
-        said.write_text(signers, encoding="utf-8")
-        given = ["-s", str(file), "-f", str(said)]
+        signers_file.write_text(signers, encoding="utf-8")
+        given = ["-s", str(file), "-f", str(signers_file)]
         done = None
         # A key may stand in several lines, of which one for another namespace says nothing of
         # ours; ssh-keygen stops at the first, so each line is asked by itself.
         for line in signers.splitlines():
-            said.write_text(f"{line}\n", encoding="utf-8")
+            signers_file.write_text(f"{line}\n", encoding="utf-8")
             found = _ssh_keygen(["-Y", "find-principals", *given], manifest)
             names = found.stdout.decode(errors="replace").splitlines()
             if found.returncode or not names:

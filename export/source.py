@@ -1,4 +1,4 @@
-"""What a target gets: a model in every form that it has."""
+"""Defines what a target gets: a model in every form that it has."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ class Source:
     name, version, family : str
         As in the zoo.
     kind : str
-        The form's kind, or the estimator's name where there is no form.
+        The form's kind, or the estimator's name if there is no form.
     features : tuple of Feature
         The model's columns.
     labels : tuple of str
     threshold : float
-        On the probability of ``labels[1]``.
+        Decision threshold on the probability of ``labels[1]``.
     form : Form or None
-        The integer form; None where the model has none.
+        The integer form; None if the model has none.
     no_form : str
         Why there is none.
     onnx : bytes
-        The float model; empty where there is none.
-    values, probability : float arrays [n, d] and [n]
-        Observations with the trained model's answers: probabilities of ``labels[1]``, or
-        [n, labels] scores of more classes, actions or real values. A model with a state sees the
-        rows as one sequence.
-    scaling : dict
-        Accuracy lost to integers, as measured in training.
+        The float model; empty if there is none.
+    values : float64 array [N, d]
+        Observations. A model with a state sees the rows as one sequence.
+    probability : float64 array [N] or [N, labels]
+        The trained model's answers on them: probabilities of ``labels[1]``, or scores of more
+        classes, actions or real values.
+    quantization_error : dict
+        What rounding to integers changed, as measured in training; files call it ``scaling``.
     passes : tuple of dict
         What was done to the form since, see :mod:`export.passes`.
     source_model_hash : str
@@ -69,7 +70,7 @@ class Source:
     onnx: bytes
     values: NDArray[np.float64]
     probability: NDArray[np.float64]
-    scaling: dict[str, Any] = field(default_factory=dict)
+    quantization_error: dict[str, Any] = field(default_factory=dict)
     passes: tuple[dict[str, Any], ...] = ()
     source_model_hash: str = ""
     feature_settings: dict[str, Any] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class Source:
 
     @property
     def model_hash(self) -> str:
-        """SHA-256 of the form, or of the ONNX file where there is no form."""
+        """SHA-256 of the form, or of the ONNX file if there is no form."""
         if self.form is not None:
             return model_hash(self.form)
         return hashlib.sha256(self.onnx).hexdigest()
@@ -141,7 +142,7 @@ def source_of(model: ZooModel) -> Source:
         onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
         values=values,
         probability=probability,
-        scaling=meta.scaling,
+        quantization_error=meta.scaling,  # so meta.json calls it
         feature_settings=meta.feature_settings,
         output=with_scale(meta.output, form),
     )

@@ -1,8 +1,8 @@
-"""The table file (``.cct``): a form as bytes that a kernel module can check and walk.
+"""Writes and reads the table file (``.cct``): a form that a kernel module can check and walk.
 
-Format: docs/table-format.md. The C readers are ``export/runtime/cczoo_table.c`` and, of trees with
-several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for what it alone
-can know: the model's hash.
+docs/table-format.md describes the format. The C readers are ``export/runtime/cczoo_table.c`` and,
+for trees with several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for
+what it alone can know: the model's hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ KINDS = {"tree": 1, "forest": 2, "linear": 3, "trees": 4}
 MOST_LABELS = 255
 
 HEAD = struct.Struct("<4sHBBIIq32s32sIIq")
-"""magic, version, kind, classes, size, features, cut, schema, model, parts, items, bias."""
+"""magic, version, kind, classes, size, features, decision threshold (docs: cut), schema, model,
+parts, items, bias."""
 ROOT = struct.Struct("<I")
 INTO = struct.Struct("<I")
 SCORE = struct.Struct("<i")
@@ -43,7 +44,7 @@ if MAX_NODES > 1 << RIGHT_BITS or MAX_FEATURES > 1 << (32 - RIGHT_BITS):
 
 
 def write(form: Form, schema_hash: str) -> bytes:
-    """A form as a table file.
+    """Write a form as a table file.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def write(form: Form, schema_hash: str) -> bytes:
         raise UserError(f"a table file can't carry a {form.kind}: choose another target")
     if why := refusal(form):
         raise UserError(f"{why}: choose another target")
-    cut = form.cut
+    decision_threshold = form.decision_threshold
     if isinstance(form, Linear):
         parts, items, bias = form.shift, len(form.weights), form.bias
         body = b"".join(map(WEIGHT.pack, form.weights))
@@ -70,7 +71,7 @@ def write(form: Form, schema_hash: str) -> bytes:
         roots, nodes = _tree_body(trees)
         body = roots + nodes
         if isinstance(form, Trees):
-            cut, bias = len(form.rows), form.places
+            decision_threshold, bias = len(form.rows), form.places
             scores = b"".join(SCORE.pack(score) for row in form.rows for score in row)
             body = roots + b"".join(map(INTO.pack, form.into)) + nodes + scores
     head = HEAD.pack(
@@ -80,7 +81,7 @@ def write(form: Form, schema_hash: str) -> bytes:
         len(form.labels),
         HEAD.size + len(body) + CHECKSUM.size,
         len(form.features),
-        cut,
+        decision_threshold,
         bytes.fromhex(schema_hash),
         bytes.fromhex(model_hash(form)),
         parts,
@@ -91,7 +92,7 @@ def write(form: Form, schema_hash: str) -> bytes:
 
 
 def refusal(form: Form) -> str:
-    """Why a form of a known kind doesn't fit a file; empty where it does."""
+    """Why a form of a known kind doesn't fit a file; empty if it does."""
     if len(form.labels) <= MOST_LABELS:
         return ""
     return f"{len(form.labels)} labels don't fit a table file, {MOST_LABELS} do"
@@ -104,7 +105,7 @@ def read(
     schema_hash: str,
     where: str,
 ) -> Form:
-    """A table file as the form that it was made from.
+    """Read the form that a table file was made from.
 
     Parameters
     ----------
@@ -174,7 +175,20 @@ def _form(
     if len(content) < HEAD.size + CHECKSUM.size:
         raise Malformed("shorter than a table's head")
     head = HEAD.unpack_from(content)
-    magic, version, kind, classes, size, columns, cut, schema, model, parts, items, bias = head
+    (
+        magic,
+        version,
+        kind,
+        classes,
+        size,
+        columns,
+        decision_threshold,
+        schema,
+        model,
+        parts,
+        items,
+        bias,
+    ) = head
     if magic != MAGIC or version != VERSION:
         raise Malformed(f"{MAGIC.decode()} version {VERSION} was expected")
     if size != len(content):
@@ -192,14 +206,17 @@ def _form(
     if kinds[kind] == "linear":
         document = _linear(body, parts, items, bias)
     elif kinds[kind] == "trees":
-        document, cut = _several(body, parts, items, (cut, classes), bias), 0
+        document, decision_threshold = (
+            _several(body, parts, items, (decision_threshold, classes), bias),
+            0,
+        )
     else:
         document = _nodes(body, parts, items, bias)
     if kinds[kind] == "tree":
         if parts != 1:
             raise Malformed("a tree has one root")
         document = {"nodes": document["trees"][0]}
-    form = form_module(kinds[kind]).parse(document, features, labels, cut)
+    form = form_module(kinds[kind]).parse(document, features, labels, decision_threshold)
     if bytes.fromhex(model_hash(form)) != model:
         raise Malformed("its content isn't the model that its head names (model hash)")
     return form

@@ -1,4 +1,4 @@
-"""The hyperbolic tangent as a table, and how wrong the table is (nuwa.txt §IV.B, eq. 5)."""
+"""Tabulates the hyperbolic tangent, and bounds how wrong the table is (nuwa.txt §IV.B, eq. 5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEEPEST = 1.0
 MOST_BENT = 4 / (3 * math.sqrt(3))
 """Largest first and second derivative of tanh."""
 MOST_TRIED = 1 << 24
-"""So many inputs are tried one by one; beyond, the bound is what is stated."""
+"""Most inputs that are tried one by one; of more only the bound is stated."""
 FRACTION = 12
 _CHUNK = 1 << 20
 
@@ -62,7 +62,7 @@ def tanh_curve(places: int, q: int, entries: int, *, interpolate: bool = True) -
 
 
 def bound(curve: Curve) -> float:
-    """Proved bound of the absolute difference from tanh, over all inputs.
+    """Bound of the absolute difference from tanh, over all inputs.
 
     Between entries a line errs by at most ``step**2 / 8 * max|f''|``, the nearest entry by
     ``step / 2 * max|f'|``; to this come the roundings of entry, position and answer, and behind
@@ -83,7 +83,7 @@ def largest_error(curve: Curve) -> float:
     Raises
     ------
     ValueError
-        Where these are more than :data:`MOST_TRIED` before the table's end: see :func:`bound`.
+        When these are more than :data:`MOST_TRIED` before the table's end: see :func:`bound`.
     """
     if curve.limit > MOST_TRIED:
         raise ValueError(f"{curve.limit} inputs are too many to try")
@@ -96,7 +96,7 @@ def largest_error(curve: Curve) -> float:
 
 
 def stated_error(curve: Curve) -> dict[str, float | int | bool]:
-    """What a manifest says of a table: the largest error where it can be found, and the bound."""
+    """What a manifest states of a table: the largest error if it can be found, and the bound."""
     tried = curve.limit <= MOST_TRIED
     stated: dict[str, float | int | bool] = {
         "error_bound": bound(curve),

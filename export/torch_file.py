@@ -1,4 +1,4 @@
-"""PyTorch network -> ONNX with the one input and output that files of ours have."""
+"""Converts a PyTorch network to ONNX with the one input and output that files of ours have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def convert(
     Parameters
     ----------
     network : torch.nn.Module
-        float32 [N, d] in the features' units to the log-odds of ``labels[1]``, float32 [N].
+        Maps float32 array [N, d] in the features' units to the log-odds of ``labels[1]`` ([N]).
     features : sequence of Feature
         The d columns.
     name : str
@@ -47,7 +47,7 @@ def convert(
     Returns
     -------
     bytes
-        The ONNX file: ``features`` float32 [N, d] -> ``probability`` float32 [N].
+        The ONNX file: ``features`` float32 array [N, d] -> ``probability`` float32 array [N].
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _strip(model: Any) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """PyTorch tells of packages that it doesn't need here, on three channels."""
+    """Silence PyTorch, which reports packages that it doesn't need here on three channels."""
     loggers = [logging.getLogger(name) for name in ("torch", "onnx_ir", "onnxscript")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

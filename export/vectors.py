@@ -1,4 +1,4 @@
-"""Observations that a wrong translation of a form would answer wrongly."""
+"""Makes observations that a wrong translation of a form would answer wrongly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Vectors:
 
     Attributes
     ----------
-    x : int64 array [n, d]
+    x : int64 array [N, d]
         Within 32 bits.
     counts : dict
         Observations per origin: stored, random, thresholds, leaves, extremes.
@@ -36,7 +36,7 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
     Parameters
     ----------
     form : Form
-    stored : int64 array [m, d]
+    stored : int64 array [M, d]
         The bundle's own.
     random : int
         Observations drawn within the ranges, and again over all of 32 bits.
@@ -62,13 +62,13 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
         ),
         "extremes": extremes(form.features),
     }
-    parts |= form_module(form.kind).near(form, rng)
+    parts |= form_module(form.kind).boundary_vectors(form, rng)
     counts = {name: len(x) for name, x in parts.items()}
     return Vectors(np.concatenate(list(parts.values())).astype(np.int64), counts)
 
 
 def timing_rows(form: Form, seed: int) -> Ints:
-    """Observations to time a form on, int64 [TIMED_ROWS, d]: more than a branch predictor keeps."""
+    """Observations to time a form, more than a branch predictor keeps: int64 array [rows, d]."""
     return form_module(form.kind).timed(form, np.random.default_rng(seed), TIMED_ROWS)
 
 
@@ -76,7 +76,7 @@ def extremes(features: tuple[Feature, ...]) -> Ints:
     """Ends of every integer type and of the ranges: in all features at once and in each alone.
 
     Both sides of the ends of signed and unsigned 8 and 16 bits, the ends of 32 bits (of unsigned
-    ones the largest is the same bits as -1), and where float32 stops to know every integer.
+    ones the largest is the same bits as -1), and those where float32 stops to know every integer.
     Observations have 32 bits, so 64-bit types, which hold sums of scores only, have no ends here.
     """
     low, high = limits(features)

@@ -1,4 +1,8 @@
-"""Proves that a bundle's files answer as the model they were made from."""
+"""Proves that a bundle's files answer as the model they were made from.
+
+Two words mean the same thing everywhere: a bundle is *intact* if its files are what its manifest
+says, and a target is *proved* if it was built and run and answered as the model on every vector.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ def verify(
     signers: Path | None = None,
     run_foreign: bool = False,
 ) -> dict[str, Any]:
-    """Check a bundle and write its ``certificate.json``.
+    """Find a bundle intact, prove its targets, and write ``certificate.json``.
 
     Parameters
     ----------
@@ -46,23 +50,23 @@ def verify(
     signers : Path, optional
         Whose signature is demanded: a public SSH key or a file of allowed signers.
     run_foreign : bool
-        Run also targets that aren't what this cczoo emits, in a sandbox. They are never certified.
+        Run also targets that aren't what this cczoo emits, in a sandbox. They are never proved.
 
     Returns
     -------
     dict
         ``ok`` (all files are emitted here, nothing differs, everything ran, the budget is met),
-        ``name``, ``model_hash``, ``schema_hash``, ``made_by``, ``signer`` (None where none was
+        ``name``, ``model_hash``, ``schema_hash``, ``made_by``, ``signer`` (None if none was
         demanded), ``problems`` (what is wrong with the bundle itself), ``budget`` (None, or
-        as :meth:`export.budget.Budget.judge` says) and ``targets``: per target ``target``,
+        as :meth:`export.budget.Budget.judge` returns it) and ``targets``: per target ``target``,
         ``vectors``, ``mismatches``, ``target_hash`` and what the target measured (``compiler``,
-        ``ns_per_decision``, ``object_bytes``, ``tolerance`` ...); ``error`` where it couldn't be
-        run, ``foreign`` (file names) where it isn't what is emitted here.
+        ``ns_per_decision``, ``object_bytes``, ``tolerance`` ...); ``error`` if it couldn't be
+        run, ``foreign`` (file names) if it isn't what is emitted here.
 
     Raises
     ------
     UserError
-        When the directory isn't a bundle, or ``run_foreign`` is asked for where there is no
+        When the directory isn't a bundle, or ``run_foreign`` is asked for and there is no
         sandbox.
     """
     params = params or VerifyParams()
@@ -77,7 +81,7 @@ def verify(
         raise
     except Exception as error:
         # What a stranger wrote can be wrong in ways that nobody has thought of.
-        return _refused(directory, [one_line(f"can't be verified: {_told(error)}")])
+        return _refused(directory, [one_line(f"can't be verified: {_summary(error)}")])
 
 
 def _judged(
@@ -95,7 +99,7 @@ def _judged(
         return _refused(directory, [refusal(bundle, f) for fs in foreign.values() for f in fs])
     stale = certificate_problem(directory, bundle.manifest_bytes)
     problems += [stale] if stale else []
-    problems += [f"{name}: foreign code, run in a sandbox: not certified" for name in foreign]
+    problems += [f"{name}: foreign code, run in a sandbox: not proved" for name in foreign]
     if not bundle.manifest["targets"]:
         problems.append("no targets: nothing was proved: export again with -t")
     vectors = None
@@ -105,7 +109,7 @@ def _judged(
         # Built from what was read and compared, whatever happens to the directory meanwhile.
         copy = bundle.copied(held / "bundle")
         reports = [
-            _check(name, copy, vectors, params, foreign.get(name, []))
+            _prove(name, copy, vectors, params, foreign.get(name, []))
             for name in bundle.manifest["targets"]
         ]
     ran = [r for r in reports if "missing" not in r]
@@ -139,7 +143,7 @@ def _refused(directory: Path, problems: list[str]) -> dict[str, Any]:
     return report
 
 
-def _check(
+def _prove(
     name: str,
     bundle: Bundle,
     vectors: Vectors | None,
@@ -157,17 +161,17 @@ def _check(
         box = sandbox.confined(work, seen) if foreign else contextlib.nullcontext()
         try:
             with box:
-                return report | target(name).check(bundle, vectors, params, work)
+                return report | target(name).prove(bundle, vectors, params, work)
         except Missing as error:
             return report | {"missing": str(error)}
         except (CannotRun, UserError) as error:
             return report | {"error": one_line(str(error))}
         except Exception as error:
             # What a stranger's program answers need not even be answers.
-            return report | {"error": one_line(f"its answers can't be read: {_told(error)}")}
+            return report | {"error": one_line(f"its answers can't be read: {_summary(error)}")}
 
 
-def _told(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     return f"{type(error).__name__} {error}"
 
 

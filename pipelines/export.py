@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         "files": sorted(files),
         "model_hash": source.model_hash,
         "schema_hash": source.schema_hash,
-        "scaling": source.scaling,
+        "scaling": source.quantization_error,
     }
     if args.json:
         print_json(result)

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="DANGEROUS: also run code that isn't what this cczoo emits, as nobody in a sandbox "
         f"(bubblewrap) of at most {LIMITS['nproc']} processes with {LIMITS['as'] >> 30} GiB each; "
-        "it is reported, never certified",
+        "it is reported, never proved",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 

@@ -1,4 +1,4 @@
-"""Compiles the target's programs, and the C that loads and runs them."""
+"""Compiles the eBPF target's programs, and the C that loads and runs them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOST_FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror"]
 
 
 def why_not() -> str | None:
-    """Why BPF programs can't be built and run here, and what mends it; None where they can."""
+    """Why BPF programs can't be built and run here, and what mends it; None if they can."""
     packages = [
         package
         for what, package in PACKAGES.items()
@@ -82,18 +82,18 @@ class Workshop:
         (work / "vmlinux.h").write_bytes(dumped.stdout)
 
     def program(self, source: str, built: str, defines: dict[str, str]) -> Path:
-        """A BPF object; CannotRun where clang refuses the source."""
+        """Compile a BPF object; CannotRun if clang refuses the source."""
         machine = ARCHITECTURES[platform.machine()]
         given = [f"-D{name}={value}" for name, value in defines.items()]
         command = [clang(), *FLAGS, f"-D__TARGET_ARCH_{machine}", *given, f"-I{self.work}"]
         return self._compile([*command, "-c", str(self.bundle / source)], built)
 
     def host(self, source: Path, built: str) -> Path:
-        """A program of user space; CannotRun where the compiler refuses the source."""
+        """Compile a program of user space; CannotRun if the compiler refuses the source."""
         return self._compile([*find_compiler(), *HOST_FLAGS, str(source)], built, ["-lbpf"])
 
     def runtime(self, name: str) -> Path:
-        """One of the C programs of ``export/runtime``, compiled once."""
+        """One of the C programs of ``export/runtime``, compiled at the first call."""
         made = self.work / name
         return made if made.exists() else self.host(RUNTIME / f"{name}.c", name)
 
@@ -101,7 +101,7 @@ class Workshop:
         path = self.work / built
         done = run_command([*command, "-o", str(path), *(libraries or [])], self.timeout_s)
         if done.returncode:
-            said = done.stderr.decode(errors="replace").splitlines()
-            errors = [line for line in said if "error" in line] or said
+            lines = done.stderr.decode(errors="replace").splitlines()
+            errors = [line for line in lines if "error" in line] or lines
             raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
         return path

@@ -1,4 +1,4 @@
-"""Form -> eBPF sources."""
+"""Writes a form as eBPF sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Way = Literal["if-else", "map"]
 WAYS: tuple[Way, ...] = ("if-else", "map")
 
 CONTROLS: dict[tuple[str, ...], str] = {
-    ("NSB", "SB"): "export.companions.coupling",
+    ("NSB", "SB"): "export.bpf.coupling",
 }
 """A model's labels -> module with the congestion control that obeys such a model."""
 STRAIGHT: dict[str, str] = {
@@ -29,7 +29,7 @@ STRAIGHT: dict[str, str] = {
 }
 """Form's kind -> template of its scoring as code."""
 HEADERS = {"trees": "c_trees.h.j2"}
-"""Form's kind -> the template of its header where it isn't the usual one."""
+"""Form's kind -> the template of its header if it isn't the usual one."""
 WALKED = frozenset({"tree", "forest", "trees"})
 """Kinds of forms that a map can hold."""
 MAX_IF_ELSE_NODES = 8192

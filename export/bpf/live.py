@@ -1,4 +1,4 @@
-"""A model's congestion control in the running kernel: registered, counted, taken out again."""
+"""Registers a model's congestion control in the running kernel, counts what it does, removes it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def open_bundle(directory: Path) -> Bundle:
     Raises
     ------
     UserError
-        It was altered, isn't what this cczoo emits for its model, or lacks the congestion
-        control or the features in C.
+        The bundle isn't intact, isn't what this cczoo emits for its model, or lacks the
+        congestion control or the features in C.
     """
     try:
         bundle = read_emitted(directory)
@@ -97,7 +97,7 @@ def loaded(bundle: Bundle, work: Path) -> Iterator[Controller]:
         except BlockingIOError:
             raise UserError("another live run goes on on this machine; wait for its end") from None
         coupled.unregister(coupled.LIVE)
-        # What was compared is compiled, whatever happens to the directory meanwhile.
+        # What was found intact is compiled, whatever happens to the directory meanwhile.
         bundle = bundle.copied(work / "bundle")
         program = work / "agent"
         agent.compile_agent(bundle.directory, bundle.identifier, program)

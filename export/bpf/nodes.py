@@ -1,15 +1,16 @@
-"""The node table: what ``<id>.nodes.bin`` holds and what a program's map holds.
+"""Writes the node table, which ``<id>.nodes.bin`` and a program's map hold.
 
 The file is little-endian: the header (:data:`HEADER`), ``trees`` roots (uint32, indices of nodes)
 and ``nodes`` nodes of 8 bytes in preorder, one tree after another. A node is ``value`` (int32) and
-``turn`` (uint32): an inner node compares ``x[turn % 1024] <= value``; where that holds the next
+``turn`` (uint32): an inner node compares ``x[turn % 1024] <= value``; if that holds the next
 node follows, else the one ``turn / 1024`` nodes on. ``turn`` is 0 in a leaf, whose score is
-``value``. The map holds ``cut, trees, nodes``, then roots and nodes, each padded with zeros to the
-capacity that the program was compiled for.
+``value``. The map holds the decision threshold, ``trees`` and ``nodes``, then roots and nodes, each
+padded with zeros to the capacity that the program was compiled for.
 
-Of trees with several scores (:mod:`export.forms.trees`) the header is :data:`SEVERAL`, without a
-cut; before the roots come ``rows`` rows of ``labels`` int32, what a leaf whose value is the row's
-index adds to each label's score, or without rows per tree the label that it adds to (uint32).
+Trees with several scores (:mod:`export.forms.trees`) have the header :data:`SEVERAL`, which holds
+no decision threshold. Before the roots come ``rows`` rows of ``labels`` int32: a leaf whose value
+is ``i`` adds row ``i`` to the labels' scores. A file without rows has there, per tree, the label
+whose score the tree's leaves add to (uint32).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from export.ir import MAX_FEATURES
 MAGIC = b"cczooNOD"
 VERSION = 1
 HEADER = struct.Struct("<8sIIII32sq")
-"""Magic, version, features, trees, nodes, schema hash (SHA-256), cut."""
+"""Magic, version, features, trees, nodes, schema hash (SHA-256), decision threshold."""
 SEVERAL_MAGIC = b"cczooTRS"
 SEVERAL = struct.Struct("<8sIIIIII32s")
 """Magic, version, features, trees, nodes, labels, rows (0: none), schema hash."""
@@ -45,7 +46,7 @@ LEAST_NODES, LEAST_TREES, LEAST_ROWS = 1024, 256, 64
 class Capacity:
     """What a program's map has room for, powers of two, and the deepest walk.
 
-    ``rows`` is 0 where leaves have none.
+    ``rows`` is 0 if leaves have none.
     """
 
     trees: int
@@ -72,7 +73,7 @@ def nodes_file(form: Tree | Forest | Trees, schema_hash: str) -> bytes:
     ----------
     form : Tree, Forest or Trees
     schema_hash : str
-        Of its features, 64 hexadecimal digits.
+        Schema hash of its features, 64 hexadecimal digits.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def nodes_file(form: Tree | Forest | Trees, schema_hash: str) -> bytes:
         head = SEVERAL.pack(SEVERAL_MAGIC, *counts, form.outputs, len(form.rows), schema)
         head += form.table.astype("<i4").tobytes() + np.array(form.into, dtype="<u4").tobytes()
     else:
-        head = HEADER.pack(MAGIC, *counts, schema, form.cut)
+        head = HEADER.pack(MAGIC, *counts, schema, form.decision_threshold)
     return head + roots.tobytes() + np.concatenate(rows).tobytes()
 
 
@@ -115,10 +116,10 @@ def _power_of_two(least: int) -> int:
 
 
 def mirrored(form: Tree | Forest | Trees) -> Tree | Forest | Trees:
-    """A model of the same shape whose every leaf and cut differ, to replace this one in a test.
+    """A model of the same shape with other leaves and threshold, to replace this one in a test.
 
     A leaf ``v`` becomes ``~v``, which fits wherever ``v`` did, and so the sum over ``n`` trees
-    becomes ``-sum - n``. Where leaves have rows these are turned so.
+    becomes ``-sum - n``. If leaves have rows, it is these whose values turn.
     """
     if isinstance(form, Trees) and form.rows:
         return replace(form, rows=tuple(tuple(~v for v in row) for row in form.rows))
@@ -135,7 +136,7 @@ def mirrored(form: Tree | Forest | Trees) -> Tree | Forest | Trees:
     )
     if isinstance(form, Trees):
         return replace(form, trees=trees)
-    cut = max(INT64_MIN, -form.cut - len(trees))
+    decision_threshold = max(INT64_MIN, -form.decision_threshold - len(trees))
     if isinstance(form, Tree):
-        return replace(form, nodes=trees[0], cut=cut)
-    return replace(form, trees=trees, cut=cut)
+        return replace(form, nodes=trees[0], decision_threshold=decision_threshold)
+    return replace(form, trees=trees, decision_threshold=decision_threshold)

@@ -20,12 +20,12 @@ class Answers:
     Attributes
     ----------
     verdicts : list of Verdicts
-        Per table loaded, one where the program has no table.
+        One per table loaded, a single one if the program has no table.
     figures : dict of str to int
         ``verified_insns``, ``xlated_bytes``, ``jited_bytes``, ``stack_bytes``, ``decide_ns``,
         ``baseline_ns``; with two tables ``swap_first``, ``swap_second``, ``swap_mixed``.
     map_bytes : dict of str to int
-        Per map.
+        Bytes of each map.
     """
 
     verdicts: list[Verdicts]
@@ -55,7 +55,7 @@ def run(
         ``export/runtime/bpf_run.c``, compiled.
     program : Path
         The test program, compiled.
-    x, timed : int64 arrays [n, d] and [m, d]
+    x, timed : int64 array [N, d] and [M, d]
         Observations to answer and to time.
     timeout_s : float
     table : sequence
@@ -71,15 +71,15 @@ def run(
     command = [str(runner), str(program), str(len(x)), str(len(timed)), *map(str, table)]
     rows = np.concatenate([x, timed]).astype(np.int32).tobytes()
     done = run_command(command, timeout_s, rows)
-    said = done.stderr.decode(errors="replace")
+    output = done.stderr.decode(errors="replace")
     if done.returncode:
-        raise CannotRun(f"the kernel didn't run it: {_reason(said)}")
+        raise CannotRun(f"the kernel didn't run it: {_reason(output)}")
     tables = max(1, len(table) - 2)
     numbers = np.frombuffer(done.stdout, dtype=np.int64)
     each = outputs + 1
     if len(numbers) != each * len(x) * tables:
         raise CannotRun(f"the program gave {len(numbers) // each} of {len(x) * tables} answers")
-    figures, maps = _report(said)
+    figures, maps = _report(output)
     parts = numbers.reshape(tables, len(x), each)
     scores = [part[:, 0] if outputs == 1 else part[:, :-1] for part in parts]
     verdicts = [Verdicts(part[:, -1], one) for part, one in zip(parts, scores, strict=True)]
@@ -101,21 +101,21 @@ def register(runner: Path, program: Path, name: str, timeout_s: float) -> dict[s
         With the reason, the verifier's too.
     """
     done = run_command([str(runner), str(program), name], timeout_s)
-    said = done.stderr.decode(errors="replace")
+    output = done.stderr.decode(errors="replace")
     if done.returncode:
-        raise CannotRun(f"the kernel didn't take the congestion control: {_reason(said)}")
-    return _report(said)[0]
+        raise CannotRun(f"the kernel didn't take the congestion control: {_reason(output)}")
+    return _report(output)[0]
 
 
-def _report(said: str) -> tuple[dict[str, int], dict[str, int]]:
-    maps = {name: int(n) for name, n in re.findall(r"^map (\S+) (\d+)$", said, re.M)}
-    figures = {name: int(n) for name, n in re.findall(r"^(\w+) (\d+)$", said, re.M)}
+def _report(output: str) -> tuple[dict[str, int], dict[str, int]]:
+    maps = {name: int(n) for name, n in re.findall(r"^map (\S+) (\d+)$", output, re.M)}
+    figures = {name: int(n) for name, n in re.findall(r"^(\w+) (\d+)$", output, re.M)}
     return figures, maps
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """The runner's own last word, and before it the verifier's."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line.removeprefix("error ") for line in lines if line.startswith("error ")]
     verifier = [line.removeprefix("verifier ") for line in lines if line.startswith("verifier ")]
     return "; ".join([*errors[-1:], *verifier[-1:]]) or (lines[-1] if lines else "no reason given")

@@ -1,15 +1,15 @@
-"""Kinds of forms.
+"""Holds the kinds of intermediate forms.
 
-Each is a module with
+Each kind is a module with
 
 - a frozen dataclass that meets :class:`export.ir.Form`;
 - ``BODY``: its keys in a JSON document beside the head that all share;
 - ``body(form) -> dict``: their values;
-- ``parse(document, features, labels, cut) -> form``: the way back, suspicious of everything
-  (:class:`export.reading.Malformed`);
-- ``near(form, rng) -> {origin: int64 [n, d]}``: observations that a wrong translation would
-  answer wrongly (thresholds, leaves, both sides of the cut ...);
-- ``timed(form, rng, rows) -> int64 [rows, d]``: observations to time it on.
+- ``parse(document, features, labels, decision_threshold) -> form``: the way back, suspicious of
+  everything (:class:`export.reading.Malformed`);
+- ``boundary_vectors(form, rng) -> {origin: int64 array [N, d]}``: observations that a wrong
+  translation would answer wrongly (thresholds, leaves, both sides of the decision threshold ...);
+- ``timed(form, rng, rows) -> int64 array [rows, d]``: observations to time it on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATEFUL = frozenset({"gru", "lstm"})
 
 
 class FormModule(Protocol):
-    """What a form's module holds."""
+    """Functions and constants of a form's module."""
 
     BODY: frozenset[str]
 
@@ -56,12 +56,12 @@ class FormModule(Protocol):
         document: Mapping[str, Any],
         features: tuple[Feature, ...],
         labels: tuple[str, ...],
-        cut: int,
+        decision_threshold: int,
     ) -> Form:
         """A form from a document's parts."""
         ...
 
-    def near(self, form: Any, rng: np.random.Generator) -> dict[str, Ints]:
+    def boundary_vectors(self, form: Any, rng: np.random.Generator) -> dict[str, Ints]:
         """Observations that a wrong translation would answer wrongly."""
         ...
 
@@ -76,7 +76,7 @@ def form_module(kind: str) -> FormModule:
     Raises
     ------
     UserError
-        With the nearest name, where there is none.
+        With the nearest name, if there is no such kind.
     """
     if kind not in FORMS:
         raise unknown_name("kind", kind, FORMS)

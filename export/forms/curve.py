@@ -1,4 +1,4 @@
-"""An odd, rising function as a table of integers, the part that tables and networks share."""
+"""Defines an odd, rising function as a table of integers, which tables and networks share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A layer of integers, the part that feed-forward and recurrent networks share."""
+"""Defines a layer of integers, which feed-forward and recurrent networks share."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Dense:
         return np.array(self.weights, dtype=np.int64), np.array(self.biases, dtype=np.int64)
 
     def sums(self, x: Ints) -> Ints:
-        """``weights . x + biases`` of int64 [n, inputs], unshifted int64 [n, outputs]."""
+        """``weights . x + biases``, unshifted: int64 array [N, inputs] -> [N, outputs]."""
         weights, biases = self._arrays
         return np.asarray(x @ weights.T + biases)
 
     def answer(self, x: Ints, curve: Curve | None) -> Ints:
-        """The layer's activations on int64 [n, inputs], int64 [n, outputs] within 32 bits."""
+        """The layer's activations within 32 bits: int64 array [N, inputs] -> [N, outputs]."""
         z: Ints = np.clip(self.sums(x) >> self.shift, -INT32_MAX, INT32_MAX)
         if self.activation == "relu":
             return np.asarray(np.maximum(z, 0))
@@ -77,7 +77,7 @@ def through(layers: tuple[Dense, ...], x: Ints, curve: Curve | None) -> Ints:
 
 
 def layer_body(layer: Dense) -> dict[str, Any]:
-    """A layer as a document has it."""
+    """A layer as it stands in a document."""
     return {
         "weights": [list(row) for row in layer.weights],
         "biases": list(layer.biases),
@@ -87,7 +87,7 @@ def layer_body(layer: Dense) -> dict[str, Any]:
 
 
 def read_layer(given: Any, where: str, inputs: int, bound: int) -> Dense:
-    """A layer from a document, Malformed where its sums could overflow 64 bits.
+    """A layer from a document; Malformed if its sums could overflow 64 bits.
 
     Parameters
     ----------
@@ -140,6 +140,6 @@ def read_layers(
 
 
 def check_outputs(outputs: int, labels: tuple[str, ...], where: str) -> None:
-    """Malformed where scores and labels don't fit: one score for two labels, or one per label."""
+    """Malformed if scores and labels don't fit: one score for two labels, or one per label."""
     if outputs not in {len(labels), 1 if len(labels) == 2 else len(labels)}:
         raise Malformed(f"{where}: one score for two labels, or one per label, was expected")

@@ -1,4 +1,4 @@
-"""Decision trees whose values are added."""
+"""Defines the form of a forest: decision trees whose values are added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from export.forms.nodes import MAX_NODES, Nodes, around_trees, node_lists, read_nodes, spread
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed, listed
 from features.spec import Feature
 
@@ -24,16 +24,16 @@ class Forest:
     outputs: ClassVar[int] = 1
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     trees: tuple[Nodes, ...]
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         x = checked(x, self.features)
         scores = np.zeros(len(x), dtype=np.int64)
         for nodes in self.trees:
             scores += nodes.arrays[1][nodes.reach(x)]
-        return above_cut(scores, self.cut)
+        return above_threshold(scores, self.decision_threshold)
 
 
 def body(form: Forest) -> dict[str, Any]:
@@ -42,7 +42,10 @@ def body(form: Forest) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Forest:
     """A forest from a document's parts."""
     if len(labels) != 2:
@@ -51,14 +54,14 @@ def parse(
     trees = tuple(read_nodes(t, len(features), f"trees[{i}]") for i, t in enumerate(given))
     if not trees or sum(map(len, trees)) > MAX_NODES:
         raise Malformed(f"trees: 1 tree at least and {MAX_NODES} nodes at most were expected")
-    return Forest(features, labels, cut, trees)
+    return Forest(features, labels, decision_threshold, trees)
 
 
-def near(form: Forest, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
+def boundary_vectors(form: Forest, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations at every threshold -1, 0, +1 and in every leaf of every tree, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Forest, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves of all trees."""
+    """Observations drawn evenly from all leaves of all trees."""
     return spread(form.trees, form.features, rng, rows)

@@ -1,4 +1,4 @@
-"""A policy tabulated: every feature cut into cells, and an answer for each combination."""
+"""Defines the form of a tabulated policy: features divided into cells, an answer for each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from export.fixed import INT32_MAX, INT32_MIN, limits
-from export.ir import Ints, Verdicts, above_cut, checked, largest
+from export.ir import Ints, Verdicts, above_threshold, checked, largest
 from export.reading import Malformed, integers, listed
 from features.spec import Feature
 
 BODY = frozenset({"edges", "values"})
 MAX_CELLS = 1 << 20
-_NEAR_EACH = 4
+_BOUNDARY_EACH = 4
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Grid:
     kind: ClassVar[str] = "grid"
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     edges: tuple[tuple[int, ...], ...]
     values: tuple[tuple[int, ...], ...]
 
@@ -50,23 +50,27 @@ class Grid:
         return np.array(self.values, dtype=np.int64)
 
     def cells(self, x: Ints) -> Ints:
-        """Index into ``values`` of each row of int64 [n, d] observations, int64 [n]."""
+        """Index into ``values`` of each observation: int64 array [N, d] -> [N]."""
         return cell_of(x, self.edges)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         scores = self._array[self.cells(checked(x, self.features))]
-        return above_cut(scores[:, 0], self.cut) if self.outputs == 1 else largest(scores)
+        return (
+            above_threshold(scores[:, 0], self.decision_threshold)
+            if self.outputs == 1
+            else largest(scores)
+        )
 
 
 def cell_of(x: Ints, edges: tuple[tuple[int, ...], ...]) -> Ints:
-    """Cell of each row of int64 [n, d] observations, int64 [n]."""
+    """Cell of each observation: int64 array [N, d] -> [N]."""
     cell = np.zeros(len(x), dtype=np.int64)
-    for column, cuts in enumerate(edges):
-        if not cuts:
+    for column, steps in enumerate(edges):
+        if not steps:
             continue
-        below = np.searchsorted(np.array(cuts, dtype=np.int64), x[:, column], side="left")
-        cell = cell * (len(cuts) + 1) + below
+        below = np.searchsorted(np.array(steps, dtype=np.int64), x[:, column], side="left")
+        cell = cell * (len(steps) + 1) + below
     return cell
 
 
@@ -76,7 +80,10 @@ def body(form: Grid) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Grid:
     """A grid from a document's parts."""
     edges = tuple(
@@ -85,9 +92,9 @@ def parse(
     )
     if len(edges) != len(features):
         raise Malformed("edges: a list per feature was expected")
-    if any(a >= b for cuts in edges for a, b in pairwise(cuts)):
+    if any(a >= b for steps in edges for a, b in pairwise(steps)):
         raise Malformed("edges: rising numbers were expected")
-    cells = math.prod(len(cuts) + 1 for cuts in edges)
+    cells = math.prod(len(steps) + 1 for steps in edges)
     given = listed(document["values"], "values")
     if cells > MAX_CELLS or len(given) != cells:
         raise Malformed(f"values: one entry per cell, {MAX_CELLS} at most, was expected")
@@ -96,17 +103,17 @@ def parse(
     wanted = 1 if len(labels) == 2 else len(labels)
     if len(labels) < 2 or outputs != wanted or any(len(v) != outputs for v in values):
         raise Malformed("values: one score each for two labels, else one per label, was expected")
-    return Grid(features, labels, cut, edges, values)
+    return Grid(features, labels, decision_threshold, edges, values)
 
 
-def near(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every edge at -1, 0, +1, and a point in every cell or as many as there is time for."""
+def boundary_vectors(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations at every edge -1, 0, +1, and one in every cell."""
     low, high = limits(form.features)
     rows = []
-    for column, cuts in enumerate(form.edges):
+    for column, steps in enumerate(form.edges):
         for offset in (-1, 0, 1):
-            x = rng.integers(low, high, (_NEAR_EACH * len(cuts), len(low)), endpoint=True)
-            x[:, column] = np.clip(np.repeat(cuts, _NEAR_EACH) + offset, INT32_MIN, INT32_MAX)
+            x = rng.integers(low, high, (_BOUNDARY_EACH * len(steps), len(low)), endpoint=True)
+            x[:, column] = np.clip(np.repeat(steps, _BOUNDARY_EACH) + offset, INT32_MIN, INT32_MAX)
             rows.append(x)
     return {"thresholds": np.concatenate(rows), "leaves": inside(form.edges, form.features, rng)}
 
@@ -114,19 +121,19 @@ def near(form: Grid, rng: np.random.Generator) -> dict[str, Ints]:
 def inside(
     edges: tuple[tuple[int, ...], ...], features: tuple[Feature, ...], rng: np.random.Generator
 ) -> Ints:
-    """A random observation in every cell, int64 [cells, d]."""
+    """A random observation in every cell, int64 array [cells, d]."""
     low, high = limits(features)
-    at = np.indices([len(cuts) + 1 for cuts in edges]).reshape(len(edges), -1)
+    at = np.indices([len(steps) + 1 for steps in edges]).reshape(len(edges), -1)
     columns = []
-    for column, cuts in enumerate(edges):
-        first = min([int(low[column]), *cuts])
-        start = np.array([first, *(cut + 1 for cut in cuts)])
-        end = np.array([*cuts, max(high[column], start[-1])])
+    for column, steps in enumerate(edges):
+        first = min([int(low[column]), *steps])
+        start = np.array([first, *(step + 1 for step in steps)])
+        end = np.array([*steps, max(high[column], start[-1])])
         columns.append(rng.integers(start[at[column]], end[at[column]], endpoint=True))
     return np.stack(columns, axis=1)
 
 
 def timed(form: Grid, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all cells."""
+    """Observations drawn evenly from all cells."""
     x = inside(form.edges, form.features, rng)
     return np.asarray(x[rng.integers(0, len(x), rows)])

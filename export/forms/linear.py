@@ -1,4 +1,4 @@
-"""A weighted sum."""
+"""Defines the form of a linear model: a weighted sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from export.fixed import INT32_MAX, INT32_MIN, limits
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed, integer, integers
 from features.spec import Feature
 
@@ -27,15 +27,17 @@ class Linear:
     outputs: ClassVar[int] = 1
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     weights: tuple[int, ...]
     bias: int
     shift: int
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         weights = np.array(self.weights, dtype=np.int64)
-        return above_cut(checked(x, self.features) @ weights + self.bias, self.cut)
+        return above_threshold(
+            checked(x, self.features) @ weights + self.bias, self.decision_threshold
+        )
 
 
 def body(form: Linear) -> dict[str, Any]:
@@ -44,7 +46,10 @@ def body(form: Linear) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Linear:
     """A linear form from a document's parts."""
     if len(labels) != 2:
@@ -56,11 +61,11 @@ def parse(
         raise Malformed("weights: one per feature was expected")
     if sum(map(abs, weights)) * 2**31 + abs(bias) >= 2**63:
         raise Malformed("weights: the sum could overflow 64 bits")
-    return Linear(features, labels, cut, weights, bias, shift)
+    return Linear(features, labels, decision_threshold, weights, bias, shift)
 
 
-def near(form: Linear, rng: np.random.Generator) -> dict[str, Ints]:
-    """Observations on both sides of the cut, as near as one feature can take them."""
+def boundary_vectors(form: Linear, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations on both sides of the decision threshold, as near as one feature takes them."""
     low, high = limits(form.features)
     x = rng.integers(low, high, (500, len(form.features)), endpoint=True)
     out = []
@@ -68,7 +73,7 @@ def near(form: Linear, rng: np.random.Generator) -> dict[str, Ints]:
         if not weight:
             continue
         rest = form.evaluate(x).scores - x[:, column] * weight
-        meets = np.clip((form.cut - rest) // weight, INT32_MIN + 1, INT32_MAX - 1)
+        meets = np.clip((form.decision_threshold - rest) // weight, INT32_MIN + 1, INT32_MAX - 1)
         for offset in (-1, 0, 1):
             row = x.copy()
             row[:, column] = meets + offset
@@ -77,6 +82,6 @@ def near(form: Linear, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Linear, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

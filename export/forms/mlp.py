@@ -1,4 +1,4 @@
-"""A feed-forward network of integers (the idea of LiteFlow: float training, integer kernel)."""
+"""Defines the form of a feed-forward network: trained in floats, run in integers (LiteFlow)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mlp:
     kind: ClassVar[str] = "mlp"
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     layers: tuple[Dense, ...]
     curve: Curve | None
     places: int
@@ -48,9 +48,9 @@ class Mlp:
         return len(self.layers[-1].weights)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         scores = through(self.layers, checked(x, self.features), self.curve)
-        return verdicts(scores, self.labels, self.cut)
+        return verdicts(scores, self.labels, self.decision_threshold)
 
 
 def body(form: Mlp) -> dict[str, Any]:
@@ -63,17 +63,27 @@ def body(form: Mlp) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Mlp:
     """A network from a document's parts."""
     curve = None if document["curve"] is None else read_curve(document["curve"], "curve")
     layers = read_layers(document["layers"], "layers", len(features), RAW, curve)
     check_outputs(len(layers[-1].weights), labels, "layers")
-    return Mlp(features, labels, cut, layers, curve, integer(document["places"], "places", 0, 62))
+    return Mlp(
+        features,
+        labels,
+        decision_threshold,
+        layers,
+        curve,
+        integer(document["places"], "places", 0, 62),
+    )
 
 
-def near(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
-    """Both sides of the border between classes, and both sides of each unit's of the first layer.
+def boundary_vectors(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations on both sides of the border between classes and of each first-layer unit's zero.
 
     A border lies between any two observations that are answered differently; halving finds it.
     """
@@ -93,7 +103,7 @@ def near(form: Mlp, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def _kinks(form: Mlp, x: Ints, low: Ints, high: Ints) -> Ints:
-    """Rows where a unit of the first layer is next to zero, as far as one feature can take it."""
+    """Rows in which a unit of the first layer is as near to zero as one feature can take it."""
     first, found = form.layers[0], []
     for unit, weights in enumerate(first.weights):
         column = int(np.abs(np.array(weights) * (high - low)).argmax())
@@ -110,6 +120,6 @@ def _kinks(form: Mlp, x: Ints, low: Ints, high: Ints) -> Ints:
 
 
 def timed(form: Mlp, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

@@ -1,4 +1,4 @@
-"""Binary decision trees, the part that trees and forests share."""
+"""Defines a binary decision tree's nodes, which all kinds of trees share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Nodes:
         return tuple(depth)
 
     def reach(self, x: Ints) -> Ints:
-        """Index of the leaf that each row of ``x`` (int64 [n, d]) falls into, int64 [n]."""
+        """Index of the leaf that each row of ``x`` falls into: int64 array [N, d] -> [N]."""
         feature, value, right = self.arrays
         at = np.zeros(len(x), dtype=np.int64)
         rows = np.arange(len(x))[feature[at] >= 0]
@@ -129,20 +129,19 @@ def around_tree(
     for points in inside:
         for offset in (-1, 0, 1):
             x = points[inner].copy()
-            near = np.clip(value[inner] + offset, INT32_MIN, INT32_MAX)
-            x[np.arange(len(inner)), feature[inner]] = near
+            compared = np.clip(value[inner] + offset, INT32_MIN, INT32_MAX)
+            x[np.arange(len(inner)), feature[inner]] = compared
             thresholds.append(x)
     return np.concatenate(thresholds), np.concatenate([p[feature < 0] for p in inside])
 
 
 def regions(nodes: Nodes, features: tuple[Feature, ...]) -> tuple[Ints, Ints]:
-    """Smallest and largest observation that reaches each node, int64 [nodes, d] each.
+    """Smallest and largest observation that reaches each node: two int64 arrays [nodes, d].
 
-    Starts from the features' ranges; where a comparison leaves nothing of them, which a tidied
+    Starts from the features' ranges; if a comparison leaves nothing of them, which a tidied
     tree doesn't have, the region is widened to a point.
     """
-    lowest, highest = limits(features)
-    low, high = np.tile(lowest, (len(nodes), 1)), np.tile(highest, (len(nodes), 1))
+    low, high = (np.tile(ends, (len(nodes), 1)) for ends in limits(features))
     for i, column in enumerate(nodes.feature):
         if column < 0:
             continue
@@ -159,16 +158,16 @@ def regions(nodes: Nodes, features: tuple[Feature, ...]) -> tuple[Ints, Ints]:
 def spread(
     trees: tuple[Nodes, ...], features: tuple[Feature, ...], rng: np.random.Generator, rows: int
 ) -> Ints:
-    """Observations drawn evenly from all leaves and in random order, int64 [rows, d].
+    """Observations drawn evenly from all leaves and in random order, int64 array [rows, d].
 
     Paths are as long and branches as hard to predict as the model allows.
     """
     parts = []
     for nodes in trees:
-        lowest, highest = regions(nodes, features)
+        low, high = regions(nodes, features)
         leaves = np.flatnonzero(nodes.arrays[0] < 0)
         chosen = rng.choice(leaves, rows // len(trees) + 1)
-        parts.append(rng.integers(lowest[chosen], highest[chosen], endpoint=True))
+        parts.append(rng.integers(low[chosen], high[chosen], endpoint=True))
     return np.asarray(rng.permutation(np.concatenate(parts))[:rows])
 
 

@@ -1,4 +1,4 @@
-"""A support vector machine with Gaussian kernel: ``sum(weight * exp(-gamma * distance**2))``."""
+"""Defines the form of a support vector machine: ``sum(weight * exp(-gamma * distance**2))``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from export.exp_table import ONE_BITS, REST_BITS, exp2_negative, table_bits
 from export.fixed import INT32_MAX, INT32_MIN, limits
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed, integer, integers, listed
 from features.spec import Feature
 
@@ -65,7 +65,7 @@ class Rbf:
     rest_bits: ClassVar[int] = REST_BITS
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     inputs: tuple[Input, ...]
     places: int
     table: tuple[int, ...]
@@ -93,15 +93,15 @@ class Rbf:
         return vectors, np.array(self.weights, dtype=np.int64), np.array(self.table)
 
     def coordinates(self, x: Ints) -> Ints:
-        """Where int64 [n, d] observations within 32 bits lie, int64 [n, m]."""
+        """Coordinates of observations within 32 bits: int64 array [N, d] -> [N, m]."""
         column, multiplier, offset, shift = np.array(self.inputs, dtype=np.int64).T
         at = (x[:, column] * multiplier + offset) >> shift
         return np.asarray(np.clip(at, -LIMIT, LIMIT))
 
     def observations(self, coordinates: Ints, x: Ints) -> Ints:
-        """Observations within 32 bits that lie as near to int64 [n, m] coordinates as can be.
+        """Observations within 32 bits as near to coordinates (int64 array [N, m]) as can be.
 
-        Features that no coordinate is computed from are kept from ``x`` (int64 [n, d]).
+        Features that no coordinate is computed from are kept from ``x`` (int64 array [N, d]).
         """
         x = x.copy()
         for j, one in enumerate(self.inputs):
@@ -111,7 +111,16 @@ class Rbf:
         return x
 
     def kernels(self, coordinates: Ints) -> Ints:
-        """Kernel between int64 [n, m] coordinates and every vector, in ``2**-26``, int64 [n, v]."""
+        """Kernel between coordinates and every vector, in ``2**-26``.
+
+        Parameters
+        ----------
+        coordinates : int64 array [N, m]
+
+        Returns
+        -------
+        int64 array [N, vectors]
+        """
         vectors, _, table = self.arrays
         distance = np.zeros((len(coordinates), len(vectors)), dtype=np.int64)
         for j in range(len(self.inputs)):
@@ -119,13 +128,13 @@ class Rbf:
         return exp2_negative(distance, 2 * self.places, table)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         at = self.coordinates(checked(x, self.features))
         weights = self.arrays[1]
         rows = max(1, _CHUNK // len(weights))
         parts = [self.kernels(at[i : i + rows]) @ weights for i in range(0, len(at), rows)]
         scores = np.concatenate([np.zeros(0, dtype=np.int64), *parts]) + self.bias
-        return above_cut(scores, self.cut)
+        return above_threshold(scores, self.decision_threshold)
 
 
 def body(form: Rbf) -> dict[str, Any]:
@@ -142,7 +151,10 @@ def body(form: Rbf) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Rbf:
     """An RBF form from a document's parts."""
     if len(labels) != 2:
@@ -171,7 +183,9 @@ def parse(
     shift = integer(document["shift"], "shift", 0, 62)
     if (sum(map(abs, weights)) << ONE_BITS) + abs(bias) >= 2**63:
         raise Malformed("weights: the sum could overflow 64 bits")
-    return Rbf(features, labels, cut, inputs, places, table, vectors, weights, bias, shift)
+    return Rbf(
+        features, labels, decision_threshold, inputs, places, table, vectors, weights, bias, shift
+    )
 
 
 def _input(row: Any, where: str, n_features: int) -> Input:
@@ -188,11 +202,12 @@ def _input(row: Any, where: str, n_features: int) -> Input:
     return one
 
 
-def near(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
-    """Where arithmetic can go wrong.
+def boundary_vectors(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations on which arithmetic can go wrong.
 
-    Both sides of the decision boundary as near to each other as integers are, the support vectors
-    themselves, the distance at which the kernel ends, and where coordinates are clipped.
+    They lie on both sides of the decision boundary as near to each other as integers are, on the
+    support vectors themselves, at the distance at which the kernel ends, and where coordinates are
+    clipped.
     """
     some = _some_vectors(form, rng, 200)
     return {
@@ -204,7 +219,7 @@ def near(form: Rbf, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Rbf, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the lines between pairs of support vectors."""
+    """Observations drawn evenly from the lines between pairs of support vectors."""
     a, b = _some_vectors(form, rng, rows), _some_vectors(form, rng, rows)
     low, high = limits(form.features)
     between = a + np.floor((b - a) * rng.random((rows, 1))).astype(np.int64)
@@ -236,7 +251,7 @@ def _boundary(form: Rbf, x: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _at_reach(form: Rbf, rng: np.random.Generator) -> Ints:
-    """Along one coordinate from a vector, to where the kernel becomes 0 and to each shift."""
+    """Observations away from a vector along one coordinate, out to where the kernel becomes 0."""
     vectors = form.arrays[0]
     out = []
     for whole in range(1, ONE_BITS + 3):
@@ -251,7 +266,7 @@ def _at_reach(form: Rbf, rng: np.random.Generator) -> Ints:
 
 
 def _at_limits(form: Rbf, rng: np.random.Generator) -> Ints:
-    """One feature where its coordinate is clipped, and beside it, the rest at a vector."""
+    """Observations with one feature where its coordinate is clipped, the others at a vector."""
     out = []
     for j, one in enumerate(form.inputs):
         for end in (-LIMIT, LIMIT):

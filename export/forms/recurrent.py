@@ -1,4 +1,4 @@
-"""Recurrent networks of integers: one GRU or LSTM cell and the layers on top of it.
+"""Defines the form of recurrent networks: one GRU or LSTM cell and the layers on top of it.
 
 Gates as ONNX defines them: a GRU's are update, reset, new; an LSTM's input, output, forget, new.
 """
@@ -59,7 +59,7 @@ class Recurrent:
     kind: str
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     inputs: Dense
     hidden: Dense
     reset_after: bool
@@ -78,7 +78,7 @@ class Recurrent:
         return len(self.hidden.weights[0])
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits, from the zero state."""
+        """Verdicts on observations within 32 bits (int64 array [N, d]), from the zero state."""
         given = self.inputs.answer(checked(x, self.features), None)
         out = np.zeros((len(x), self.units), dtype=np.int64)
         h, c = np.zeros((2, 1, self.units), dtype=np.int64)
@@ -87,7 +87,7 @@ class Recurrent:
             h, c = step(given[row : row + 1], h, c)
             out[row] = h[0]
         scores = through(self.head, out, self.curve)
-        return verdicts(scores, self.labels, self.cut)
+        return verdicts(scores, self.labels, self.decision_threshold)
 
     def _gru(self, given: Ints, h: Ints, c: Ints) -> tuple[Ints, Ints]:
         n, q = self.units, self.curve.q
@@ -126,7 +126,10 @@ def body(form: Recurrent) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Recurrent:
     """A recurrent network from a document's parts."""
     kind, curve = document["kind"], read_curve(document["curve"], "curve")
@@ -148,10 +151,12 @@ def parse(
     head = read_layers(document["head"], "head", units, one, curve)
     check_outputs(len(head[-1].weights), labels, "head")
     places = integer(document["places"], "places", 0, 62)
-    return Recurrent(kind, features, labels, cut, inputs, hidden, reset_after, head, curve, places)
+    return Recurrent(
+        kind, features, labels, decision_threshold, inputs, hidden, reset_after, head, curve, places
+    )
 
 
-def near(form: Recurrent, rng: np.random.Generator) -> dict[str, Ints]:
+def boundary_vectors(form: Recurrent, rng: np.random.Generator) -> dict[str, Ints]:
     """Sequences that fill the state: held ends of the ranges and of 32 bits, and slow walks."""
     low, high = limits(form.features)
     ends = [low, high, np.full(len(low), INT32_MIN), np.full(len(low), INT32_MAX), low]
@@ -162,6 +167,6 @@ def near(form: Recurrent, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Recurrent, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the features' ranges."""
+    """Observations drawn evenly from the features' ranges."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, len(form.features)), endpoint=True)

@@ -1,4 +1,7 @@
-"""A function of one feature as a table, such as Nuwa's tanh (nuwa.txt §IV.B)."""
+"""Defines the form of a function of one feature as a table, such as Nuwa's tanh.
+
+The tanh is that of nuwa.txt §IV.B.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 from export.fixed import INT32_MAX, INT32_MIN, limits
 from export.forms.curve import Curve, curve_body, read_curve
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed
 from features.spec import Feature
 
@@ -26,12 +29,14 @@ class Table:
     outputs: ClassVar[int] = 1
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     curve: Curve
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, 1] observations within 32 bits."""
-        return above_cut(self.curve.at(checked(x, self.features)[:, 0]), self.cut)
+        """Verdicts on observations within 32 bits (int64 array [N, 1])."""
+        return above_threshold(
+            self.curve.at(checked(x, self.features)[:, 0]), self.decision_threshold
+        )
 
 
 def body(form: Table) -> dict[str, Any]:
@@ -40,16 +45,19 @@ def body(form: Table) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Table:
     """A table from a document's parts."""
     if len(labels) != 2 or len(features) != 1:
         raise Malformed("labels and features: two names and one feature were expected")
-    return Table(features, labels, cut, read_curve(document["curve"], "curve"))
+    return Table(features, labels, decision_threshold, read_curve(document["curve"], "curve"))
 
 
-def near(form: Table, rng: np.random.Generator) -> dict[str, Ints]:
-    """Around every entry's place, both signs, and around the table's end."""
+def boundary_vectors(form: Table, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations around every entry's place, of both signs, and around the table's end."""
     curve = form.curve
     steps = np.arange(len(curve.entries))
     chosen = steps if len(steps) <= MOST_NEAR else np.sort(rng.choice(steps, MOST_NEAR, False))
@@ -60,6 +68,6 @@ def near(form: Table, rng: np.random.Generator) -> dict[str, Ints]:
 
 
 def timed(form: Table, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from the feature's range."""
+    """Observations drawn evenly from the feature's range."""
     low, high = limits(form.features)
     return rng.integers(low, high, (rows, 1), endpoint=True)

@@ -1,4 +1,4 @@
-"""A decision tree."""
+"""Defines the form of a decision tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from export.forms.nodes import Nodes, around_trees, node_lists, read_nodes, spread
-from export.ir import Ints, Verdicts, above_cut, checked
+from export.ir import Ints, Verdicts, above_threshold, checked
 from export.reading import Malformed
 from features.spec import Feature
 
@@ -24,7 +24,7 @@ class Tree:
     outputs: ClassVar[int] = 1
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
-    cut: int
+    decision_threshold: int
     nodes: Nodes
 
     @property
@@ -33,9 +33,9 @@ class Tree:
         return (self.nodes,)
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         leaves = self.nodes.reach(checked(x, self.features))
-        return above_cut(self.nodes.arrays[1][leaves], self.cut)
+        return above_threshold(self.nodes.arrays[1][leaves], self.decision_threshold)
 
 
 def body(form: Tree) -> dict[str, Any]:
@@ -44,19 +44,24 @@ def body(form: Tree) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Tree:
     """A tree from a document's parts."""
     if len(labels) != 2:
         raise Malformed("labels: two names were expected")
-    return Tree(features, labels, cut, read_nodes(document["nodes"], len(features), "nodes"))
+    return Tree(
+        features, labels, decision_threshold, read_nodes(document["nodes"], len(features), "nodes")
+    )
 
 
-def near(form: Tree, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf, twice each."""
+def boundary_vectors(form: Tree, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations at every threshold -1, 0, +1 and in every leaf, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Tree, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves."""
+    """Observations drawn evenly from all leaves."""
     return spread(form.trees, form.features, rng, rows)

@@ -1,4 +1,4 @@
-"""Trees with several scores: more than two classes, actions, or real values."""
+"""Defines the form of trees with several scores: many classes, actions, or real values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Trees:
     Attributes
     ----------
     trees : tuple of Nodes
-        A leaf's value is the index of its row, or where there are no rows what it adds.
+        A leaf's value is the index of its row, or, if there are no rows, what it adds.
     into : tuple of int
-        Per tree the label whose score its leaves add to; empty where leaves have rows.
+        Per tree the label whose score its leaves add to; empty if leaves have rows.
     rows : tuple of tuple of int
         [rows][labels], what a leaf adds to each label's score; leaves that agree share one.
     places : int
@@ -35,7 +35,7 @@ class Trees:
     """
 
     kind: ClassVar[str] = "trees"
-    cut: ClassVar[int] = 0
+    decision_threshold: ClassVar[int] = 0
     features: tuple[Feature, ...]
     labels: tuple[str, ...]
     trees: tuple[Nodes, ...]
@@ -50,7 +50,7 @@ class Trees:
 
     @cached_property
     def table(self) -> Ints:
-        """The rows as int64 [rows, labels]."""
+        """The rows as int64 array [rows, labels]."""
         return np.array(self.rows, dtype=np.int64)
 
     @cached_property
@@ -59,7 +59,7 @@ class Trees:
         return tuple(map(int, self.table.argmax(axis=1))) if self.rows else ()
 
     def evaluate(self, x: Ints) -> Verdicts:
-        """Verdicts on int64 [n, d] observations within 32 bits."""
+        """Verdicts on observations within 32 bits (int64 array [N, d])."""
         x = checked(x, self.features)
         scores = np.zeros((len(x), self.outputs), dtype=np.int64)
         for i, nodes in enumerate(self.trees):
@@ -68,7 +68,7 @@ class Trees:
                 scores += self.table[found]
             else:
                 scores[:, self.into[i]] += found
-        return verdicts(scores, self.labels, self.cut)
+        return verdicts(scores, self.labels, self.decision_threshold)
 
 
 def body(form: Trees) -> dict[str, Any]:
@@ -82,10 +82,13 @@ def body(form: Trees) -> dict[str, Any]:
 
 
 def parse(
-    document: Mapping[str, Any], features: tuple[Feature, ...], labels: tuple[str, ...], cut: int
+    document: Mapping[str, Any],
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: int,
 ) -> Trees:
     """Trees from a document's parts."""
-    if cut:
+    if decision_threshold:
         raise Malformed("cut: 0 was expected: the largest score decides")
     given = listed(document["trees"], "trees")
     trees = tuple(read_nodes(t, len(features), f"trees[{i}]") for i, t in enumerate(given))
@@ -109,11 +112,11 @@ def parse(
     return Trees(features, labels, trees, into, rows, integer(document["places"], "places", 0, 62))
 
 
-def near(form: Trees, rng: np.random.Generator) -> dict[str, Ints]:
-    """Every threshold at -1, 0, +1 and every leaf of every tree, twice each."""
+def boundary_vectors(form: Trees, rng: np.random.Generator) -> dict[str, Ints]:
+    """Observations at every threshold -1, 0, +1 and in every leaf of every tree, two each."""
     return around_trees(form.trees, form.features, rng)
 
 
 def timed(form: Trees, rng: np.random.Generator, rows: int) -> Ints:
-    """Drawn evenly from all leaves of all trees."""
+    """Observations drawn evenly from all leaves of all trees."""
     return spread(form.trees, form.features, rng, rows)

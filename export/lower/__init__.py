@@ -1,4 +1,4 @@
-"""Fitted estimators -> intermediate form."""
+"""Lowers fitted estimators to intermediate forms."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def lower(
     labels : tuple of str
         Names of the classes, or of a regressor's outputs.
     threshold : float
-        Of two classes ``labels[1]`` is chosen where its probability is above this; of more the
+        Of two classes ``labels[1]`` is chosen if its probability is above this; of more the
         first most probable.
 
     Returns

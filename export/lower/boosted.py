@@ -1,6 +1,7 @@
-"""Gradient boosting -> Forest of Q16 margins; the prior and the link move into the cut.
+"""Lowers gradient boosting to a Forest of Q16 margins.
 
-Of several classes, or of real values, -> Trees that add to one score each.
+The prior and the link move into the decision threshold. Models of several classes, or of real
+values, become Trees that add to one score each.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.trees import Trees
-from export.lower.linear import decision_cut
+from export.lower.linear import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
 from export.lower.trees import added_scores
@@ -32,8 +33,10 @@ def lower(prepared: Prepared) -> Forest | Trees:
         margin = member.tree_.value[:, 0, 0] * estimator.learning_rate
         q16 = np.floor(margin * Q16 + 0.5).astype(np.int64)
         nodes.append(sklearn_nodes(prepared, member.tree_, q16))
-    cut = min(max(decision_cut(prepared) - prior, -1e9), 1e9)
-    return Forest(prepared.features, prepared.labels, math.floor(cut * Q16), tuple(nodes))
+    decision_threshold = min(max(margin_threshold(prepared) - prior, -1e9), 1e9)
+    return Forest(
+        prepared.features, prepared.labels, math.floor(decision_threshold * Q16), tuple(nodes)
+    )
 
 
 def _several(prepared: Prepared) -> Trees:

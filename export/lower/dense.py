@@ -1,4 +1,4 @@
-"""Layers of floats -> layers of integers with as many bits as 64-bit sums allow."""
+"""Turns layers of floats into layers of integers with as many bits as 64-bit sums allow."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 STATE_PLACES = 16
 """Fractional bits of what tanh and the logistic function answer, and of recurrent states."""
 CURVE_ENTRIES = 513
-"""At Q16 a line between so many entries errs by about one unit in the last place."""
+"""Entries of the table of tanh: at Q16 a line between two errs by about one last unit."""
 MOST_PLACES = 24
 """Fractional bits of rectified activations, at most."""
 
 
 @dataclass(frozen=True)
 class FloatLayer:
-    """``activation(weights @ x + biases)``: float64 [outputs, inputs] and [outputs]."""
+    """``activation(weights @ x + biases)``: float64 array [outputs, inputs] and [outputs]."""
 
     weights: Floats
     biases: Floats
@@ -90,7 +90,7 @@ def integer_layer(
         Of its inputs.
     curve : Curve, optional
     places : int, optional
-        Fractional bits before the activation; chosen for the layer where None.
+        Fractional bits before the activation; chosen for the layer if None.
     """
     fraction = weight_places(layer, reach)
     middle = layer.weights @ ((reach.low + reach.high) / 2) + layer.biases

@@ -1,4 +1,4 @@
-"""LightGBM, XGBoost and trees given as arrays -> Forest, or Trees of several scores."""
+"""Lowers LightGBM, XGBoost and trees given as arrays to Forest, or to Trees of several scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.nodes import MAX_NODES
 from export.forms.trees import Trees
-from export.lower.linear import decision_cut
+from export.lower.linear import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.tree import sklearn_nodes
 from export.lower.trees import added_scores
@@ -21,7 +21,8 @@ def lower(prepared: Prepared) -> Forest | Trees:
     """Lower LightGBM's and XGBoost's classifiers and regressors, and ``TreeEnsemble``.
 
     Every comparison turns on the integer where the library's own does (LightGBM compares doubles,
-    XGBoost floats); leaves are rounded, of two classes to Q16, whose prior moves into the cut.
+    XGBoost floats). Leaves are rounded, of two classes to Q16, and their prior moves into the
+    decision threshold.
     """
     if not prepared.binary:
         found = as_added(prepared)
@@ -38,14 +39,14 @@ def lower(prepared: Prepared) -> Forest | Trees:
     if total > MAX_NODES:
         raise NotLowerable(f"its trees have {total} nodes together, {MAX_NODES} is the most")
     if ensemble.link == trees.MEAN:
-        cut = prepared.threshold
+        decision_threshold = prepared.threshold
         if prepared.calibrator is not None:
-            cut = prepared.output_cut(0.0, 1.0)
-        sum_cut = math.floor(min(max(cut, -1.0), 2.0) * Q16 * len(nodes) + 0.5)
+            decision_threshold = prepared.output_threshold(0.0, 1.0)
+        sum_threshold = math.floor(min(max(decision_threshold, -1.0), 2.0) * Q16 * len(nodes) + 0.5)
     else:
-        cut = min(max(decision_cut(prepared) - ensemble.prior, -1e9), 1e9)
-        sum_cut = math.floor(cut * Q16)
-    return Forest(prepared.features, prepared.labels, sum_cut, tuple(nodes))
+        decision_threshold = min(max(margin_threshold(prepared) - ensemble.prior, -1e9), 1e9)
+        sum_threshold = math.floor(decision_threshold * Q16)
+    return Forest(prepared.features, prepared.labels, sum_threshold, tuple(nodes))
 
 
 def as_ensemble(prepared: Prepared) -> trees.TreeEnsemble:

@@ -1,4 +1,4 @@
-"""scikit-learn forest -> Forest: the mean of probabilities becomes a sum of Q16 ones."""
+"""Lowers a scikit-learn forest to Forest: the mean of probabilities becomes a sum of Q16 ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from export.lower.trees import several_scores
 def lower(prepared: Prepared) -> Forest | Trees:
     """Lower random forests and extremely randomised trees, classifiers and regressors.
 
-    A calibrated forest keeps its own scores; calibration moves into the cut.
+    A calibrated forest keeps its own scores; calibration moves into the decision threshold.
     """
     if not prepared.binary:
         return several_scores(prepared, [m.tree_ for m in prepared.estimator.estimators_])
@@ -26,7 +26,9 @@ def lower(prepared: Prepared) -> Forest | Trees:
         sklearn_nodes(prepared, t, np.floor(leaf_probability(t) * Q16 + 0.5).astype(np.int64))
         for t in trees
     )
-    cut = prepared.threshold if prepared.calibrator is None else prepared.output_cut(0.0, 1.0)
-    cut = min(max(cut, -1.0), 2.0)
-    sum_cut = math.floor(cut * Q16 * len(trees) + 0.5)
-    return Forest(prepared.features, prepared.labels, sum_cut, nodes)
+    decision_threshold = (
+        prepared.threshold if prepared.calibrator is None else prepared.output_threshold(0.0, 1.0)
+    )
+    decision_threshold = min(max(decision_threshold, -1.0), 2.0)
+    sum_threshold = math.floor(decision_threshold * Q16 * len(trees) + 0.5)
+    return Forest(prepared.features, prepared.labels, sum_threshold, nodes)

@@ -1,6 +1,6 @@
-"""Linear models -> Linear: scaling folded into integer weights.
+"""Lowers linear models to Linear, with scaling folded into the integer weights.
 
-Those of several classes, or of real values, -> a network of one layer.
+Models of several classes, or of real values, become a network of one layer.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ def lower(prepared: Prepared) -> Linear | Mlp:
         return scaled_mlp(prepared, [FloatLayer(weights, biases, "identity")], 0.0)
     inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
     bias = float(np.asarray(estimator.intercept_).ravel()[0])
-    return folded(prepared, inputs, bias, decision_cut(prepared))
+    return folded(prepared, inputs, bias, margin_threshold(prepared))
 
 
-def decision_cut(prepared: Prepared) -> float:
+def margin_threshold(prepared: Prepared) -> float:
     """The decision value above which the probability is above the threshold.
 
     Without a calibrator the probability is the logistic function of the decision value, which
     for margins without one of their own (``LinearSVC``) puts the threshold 0.5 at 0.
     """
     if prepared.calibrator is not None:
-        return prepared.output_cut(-1e6, 1e6)
+        return prepared.output_threshold(-1e6, 1e6)
     if not 0 < prepared.threshold < 1:
         return math.inf if prepared.threshold >= 1 else -math.inf
     return math.log(prepared.threshold / (1 - prepared.threshold))
 
 
-def folded(prepared: Prepared, inputs: np.ndarray, bias: float, cut: float) -> Linear:
+def folded(
+    prepared: Prepared, inputs: np.ndarray, bias: float, decision_threshold: float
+) -> Linear:
     """Integer weights of a linear function of the estimator's inputs.
 
     As many fractional bits as the sum allows: with ``sum|w| < 2**31`` no 32-bit observation
@@ -59,7 +61,7 @@ def folded(prepared: Prepared, inputs: np.ndarray, bias: float, cut: float) -> L
     return Linear(
         prepared.features,
         prepared.labels,
-        math.floor(min(max(cut * unit, -bound), bound)),
+        math.floor(min(max(decision_threshold * unit, -bound), bound)),
         tuple(int(w) for w in np.floor(weights * unit + 0.5)),
         math.floor(bias * unit + 0.5),
         shift,

@@ -1,4 +1,4 @@
-"""scikit-learn's MLPClassifier -> Mlp: scaling folded into the first layer."""
+"""Lowers scikit-learn's MLPClassifier to Mlp, with scaling folded into the first layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from export.fixed import limits
 from export.forms.dense import CURVED, RAW
 from export.forms.mlp import Mlp
 from export.lower.dense import FloatLayer, Reach, folded_inputs, integer_layers, network_curve
-from export.lower.linear import decision_cut
+from export.lower.linear import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from features.spec import Feature
 
@@ -21,8 +21,8 @@ NAMES = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity": "ide
 def lower(prepared: Prepared) -> Mlp:
     """Lower an ``MLPClassifier`` or ``MLPRegressor``.
 
-    Of two classes the logistic output moves into the cut; of more the largest sum before softmax
-    decides; a regressor's sums are its answers.
+    Of two classes the logistic output moves into the decision threshold; of more the largest sum
+    before softmax decides; a regressor's sums are its answers.
     """
     estimator = prepared.estimator
     if prepared.binary and (estimator.out_activation_ != "logistic" or estimator.n_outputs_ != 1):
@@ -35,10 +35,10 @@ def lower(prepared: Prepared) -> Mlp:
         FloatLayer(np.asarray(w, dtype=np.float64).T, np.asarray(b, dtype=np.float64), name)
         for w, b, name in zip(estimator.coefs_, estimator.intercepts_, names, strict=True)
     ]
-    return scaled_mlp(prepared, layers, _logit_cut(prepared) if prepared.binary else 0.0)
+    return scaled_mlp(prepared, layers, _logit_threshold(prepared) if prepared.binary else 0.0)
 
 
-def scaled_mlp(prepared: Prepared, layers: list[FloatLayer], cut: float) -> Mlp:
+def scaled_mlp(prepared: Prepared, layers: list[FloatLayer], decision_threshold: float) -> Mlp:
     """Integer network of an estimator's float layers, whose outputs are brought in label order.
 
     Raises
@@ -62,14 +62,14 @@ def scaled_mlp(prepared: Prepared, layers: list[FloatLayer], cut: float) -> Mlp:
         layers[0].weights, prepared.columns, a, b, len(prepared.features)
     )
     layers[0] = FloatLayer(weights, layers[0].biases + added, layers[0].activation)
-    return integer_mlp(prepared.features, prepared.labels, layers, cut)
+    return integer_mlp(prepared.features, prepared.labels, layers, decision_threshold)
 
 
 def integer_mlp(
     features: tuple[Feature, ...],
     labels: tuple[str, ...],
     layers: Sequence[FloatLayer],
-    cut: float,
+    decision_threshold: float,
 ) -> Mlp:
     """Integer network of float layers over the features' integers.
 
@@ -79,26 +79,26 @@ def integer_mlp(
     labels : tuple of str
     layers : sequence of FloatLayer
         The first one's weights are per unit of the integers; the last one answers with scores.
-    cut : float
-        On the only score; without meaning where there are several.
+    decision_threshold : float
+        For the only score; without meaning if there are several.
     """
     low, high = limits(features)
     reach = Reach(0, RAW, low.astype(np.float64), high.astype(np.float64))
     curve = network_curve() if any(layer.activation in CURVED for layer in layers) else None
     made, places = integer_layers(layers, reach, curve)
-    return Mlp(features, labels, scaled_cut(cut, places), made, curve, places)
+    return Mlp(features, labels, scaled_threshold(decision_threshold, places), made, curve, places)
 
 
-def scaled_cut(cut: float, places: int) -> int:
-    """A cut with ``places`` fractional bits, within what sums can reach."""
-    return math.floor(min(max(cut * 2.0**places, -(2.0**62)), 2.0**62))
+def scaled_threshold(decision_threshold: float, places: int) -> int:
+    """A decision threshold with ``places`` fractional bits, within what sums can reach."""
+    return math.floor(min(max(decision_threshold * 2.0**places, -(2.0**62)), 2.0**62))
 
 
-def _logit_cut(prepared: Prepared) -> float:
+def _logit_threshold(prepared: Prepared) -> float:
     if prepared.calibrator is None:
-        return decision_cut(prepared)
+        return margin_threshold(prepared)
     # MLPClassifier has no margins, so calibrators see its probability.
-    probability = prepared.output_cut(0.0, 1.0)
+    probability = prepared.output_threshold(0.0, 1.0)
     if not 0 < probability < 1:
         return math.copysign(math.inf, probability - 0.5)
     return math.log(probability / (1 - probability))

@@ -1,4 +1,4 @@
-"""ONNX network -> Mlp or Recurrent: chains of layers, with a GRU or LSTM cell before them."""
+"""Lowers an ONNX network to Mlp or Recurrent: layers, with a GRU or LSTM cell before them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from export.lower.dense import (
     integer_layers,
     network_curve,
 )
-from export.lower.mlp import integer_mlp, scaled_cut
+from export.lower.mlp import integer_mlp, scaled_threshold
 from export.lower.onnx_chain import Cell, Chain, read_chain
 from export.lower.prepare import NotLowerable
 from features.spec import Feature
@@ -32,7 +32,7 @@ def lower_network(
     Parameters
     ----------
     content : bytes
-        ONNX: input ``features`` float32 [N, d]; output ``probability`` [N] of ``labels[1]``,
+        ONNX: input ``features`` float32 array [N, d]; output ``probability`` [N] of ``labels[1]``,
         ending with Sigmoid, or ``scores`` [N, labels]; Gemm or MatMul and Add, Relu, Tanh,
         Sigmoid between, constants scaling the input before, at most one GRU or LSTM first.
     features : tuple of Feature
@@ -50,24 +50,28 @@ def lower_network(
         raise NotLowerable(f"{len(chain.layers[-1].weights)} scores for {len(labels)} labels")
     if chain.answer == "probability" and len(labels) != 2:
         raise NotLowerable(f"one probability for {len(labels)} labels: give scores, one for each")
-    cut = 0.0
+    decision_threshold = 0.0
     if chain.answer == "probability":
-        cut = math.copysign(math.inf, threshold - 0.5)
+        decision_threshold = math.copysign(math.inf, threshold - 0.5)
         if 0 < threshold < 1:
-            cut = math.log(threshold / (1 - threshold))
+            decision_threshold = math.log(threshold / (1 - threshold))
     scale = np.array([f.scale for f in features], dtype=np.float64)
     if chain.cell is not None:
-        return _recurrent(chain, chain.cell, features, labels, cut)
+        return _recurrent(chain, chain.cell, features, labels, decision_threshold)
     first = chain.layers[0]
     weights, added = folded_inputs(
         first.weights, range(len(features)), chain.a / scale, chain.b, len(features)
     )
     layers = [FloatLayer(weights, first.biases + added, first.activation), *chain.layers[1:]]
-    return integer_mlp(features, labels, layers, cut)
+    return integer_mlp(features, labels, layers, decision_threshold)
 
 
 def _recurrent(
-    chain: Chain, cell: Cell, features: tuple[Feature, ...], labels: tuple[str, ...], cut: float
+    chain: Chain,
+    cell: Cell,
+    features: tuple[Feature, ...],
+    labels: tuple[str, ...],
+    decision_threshold: float,
 ) -> Recurrent:
     units = cell.hidden.shape[1]
     if units > MOST_UNITS:
@@ -86,7 +90,8 @@ def _recurrent(
     inputs, _ = integer_layer(given, raw, curve, curve.q)
     hidden, _ = integer_layer(kept, state, curve, curve.q)
     head, places = integer_layers(chain.layers, state, curve)
+    threshold = scaled_threshold(decision_threshold, places)
     return Recurrent(
-        cell.kind, features, labels, scaled_cut(cut, places), inputs, hidden, cell.reset_after,
+        cell.kind, features, labels, threshold, inputs, hidden, cell.reset_after,
         head, curve, places,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Reads an ONNX network as a chain: scaling, a recurrent cell perhaps, layers, an output."""
+"""Reads an ONNX network as a chain: scaling, perhaps a recurrent cell, layers, an output."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_chain(content: bytes, d: int) -> Chain:
 
 
 def graph_of(content: bytes) -> tuple[Any, dict[str, Any]]:
-    """A file's graph and its constants by name; NotLowerable where it isn't an ONNX file."""
+    """A file's graph and its constants by name; NotLowerable if it isn't an ONNX file."""
     import onnx
 
     try:
@@ -192,7 +192,7 @@ def _cell(node: Any, attributes: dict[str, Any], constants: dict[str, Any]) -> C
 
 
 def _strip_link(chain: Chain) -> None:
-    """Leave the last layer's sums: a probability's logistic function moves into the cut."""
+    """Leave the last layer's sums: a probability's logistic function moves into the threshold."""
     layers: Sequence[FloatLayer] = chain.layers
     if not layers:
         raise NotLowerable("the network has no layer")

@@ -1,4 +1,4 @@
-"""What stands around an estimator (scalers, selectors, calibrators), taken off before lowering."""
+"""Takes off what stands around an estimator before lowering: scalers, selectors, calibrators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Prepared:
     estimator : fitted estimator
         Without pipeline and calibration.
     features : tuple of Feature
-        Of the whole model.
+        Features of the whole model.
     labels : tuple of str
         Names of the classes, or of a regressor's outputs.
     places_of : tuple of int
@@ -58,7 +58,7 @@ class Prepared:
 
     @property
     def binary(self) -> bool:
-        """Whether one score and a cut say it all."""
+        """Whether one score and a decision threshold are the whole answer."""
         return len(self.labels) == 2 and not self.regressor
 
     def seen(self, j: int, integer: int) -> float:
@@ -98,10 +98,10 @@ class Prepared:
         """Probability of ``labels[1]`` from the bare estimator's outputs."""
         return outputs if self.calibrator is None else self.calibrator(outputs)
 
-    def output_cut(self, low: float, high: float) -> float:
+    def output_threshold(self, low: float, high: float) -> float:
         """The bare estimator's output above which the probability is above ``threshold``.
 
-        Searched in ``low..high``; infinite where all or no outputs are above.
+        Searched in ``low..high``; infinite if all or no outputs are above.
         """
         calibrator = self.calibrator
         if calibrator is None:
@@ -237,6 +237,10 @@ def in_q16(probability: Floats, threshold: float) -> tuple[NDArray[np.int64], in
 
     Rounding alone would move a probability that is just above the threshold onto it.
     """
-    cut = math.floor(threshold * Q16 + 0.5)
+    decision_threshold = math.floor(threshold * Q16 + 0.5)
     q16 = np.floor(np.asarray(probability) * Q16 + 0.5).astype(np.int64)
-    return np.where(probability > threshold, np.maximum(q16, cut + 1), np.minimum(q16, cut)), cut
+    return np.where(
+        probability > threshold,
+        np.maximum(q16, decision_threshold + 1),
+        np.minimum(q16, decision_threshold),
+    ), decision_threshold

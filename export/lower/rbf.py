@@ -1,4 +1,4 @@
-"""Gaussian support vectors -> Rbf: scaling and gamma folded into integer coordinates."""
+"""Lowers Gaussian support vectors to Rbf, with scaling and gamma folded into the coordinates."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REACH = math.sqrt(ONE_BITS + 1)
 """Distance in coordinates beyond which a kernel is 0."""
 
 
-def gaussian(prepared: Prepared, bias: float, cut: float) -> Rbf:
+def gaussian(prepared: Prepared, bias: float, decision_threshold: float) -> Rbf:
     """Lower an ``SVC`` with kernel ``rbf``.
 
     Parameters
     ----------
     prepared : Prepared
-    bias, cut : float
+    bias, decision_threshold : float
         Of the decision value, which includes the bias.
 
     Raises
@@ -68,7 +68,7 @@ def gaussian(prepared: Prepared, bias: float, cut: float) -> Rbf:
     return Rbf(
         prepared.features,
         prepared.labels,
-        math.floor(min(max(cut * 2.0**shift, -bound), bound)),
+        math.floor(min(max(decision_threshold * 2.0**shift, -bound), bound)),
         inputs,
         places,
         exp2_table(TABLE_BITS),

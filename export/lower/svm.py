@@ -1,4 +1,4 @@
-"""SVC -> Linear or Rbf, as its kernel is."""
+"""Lowers an SVC to Linear or Rbf, depending on its kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from export.forms.linear import Linear
 from export.forms.rbf import Rbf
-from export.lower.linear import decision_cut, folded
+from export.lower.linear import folded, margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.rbf import gaussian
 
@@ -19,9 +19,9 @@ def lower(prepared: Prepared) -> Linear | Rbf:
     if getattr(estimator, "probability", False) is True:
         # Its probabilities come from a cross-validation of their own and may contradict predict().
         raise NotLowerable("SVC(probability=True): use CalibratedClassifierCV(ensemble=False)")
-    cut = decision_cut(prepared)
+    decision_threshold = margin_threshold(prepared)
     bias = float(np.ravel(estimator.intercept_)[0])
     if estimator.kernel == "rbf":
-        return gaussian(prepared, bias, cut)
+        return gaussian(prepared, bias, decision_threshold)
     inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
-    return folded(prepared, inputs, bias, cut)
+    return folded(prepared, inputs, bias, decision_threshold)

@@ -1,4 +1,4 @@
-"""Any policy -> Grid: its answers tabulated over a grid of its observations."""
+"""Tabulates any policy as a Grid: its answers over a grid of its observations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLE = 8192
 NEIGHBOURS = 8
 LEAVES = 48
 PER_FEATURE = 15
-"""Candidate edges: of a tree with so many leaves, or so many of each feature."""
+"""Leaves of the tree whose splits are candidate edges; else candidate edges of each feature."""
 PATIENCE = 4
 """Edges that may be added in vain before the search ends."""
 ALL = 255
@@ -38,9 +38,9 @@ def tabulate(source: Source, decide: Decide, cells: int, spacing: str, seed: int
     source : Source
         Its features, labels and stored observations.
     decide : callable
-        Integer observations [n, d] -> the policy's classes [n].
+        Integer observations [N, d] -> the policy's classes [N].
     cells : int
-        At most so many in all.
+        The most cells that the grid may have.
     spacing : str
         Where edges may stand: where a small tree ``fit`` to the policy splits, at a ``quantile``
         of the observations, or at ``even`` steps of the range.
@@ -70,7 +70,7 @@ def tabulate(source: Source, decide: Decide, cells: int, spacing: str, seed: int
 
 
 def observations(source: Source, rng: np.random.Generator) -> Ints:
-    """Stored observations and points between neighbours of them, int64 [n, d].
+    """Stored observations and points between neighbours of them, int64 array [N, d].
 
     Real observations fill a small part of their range, and a table has to spend its cells there.
     Without stored ones all of the range is drawn from.
@@ -103,9 +103,9 @@ def _candidates(source: Source, x: Ints, classes: Ints, spacing: str) -> list[tu
     for column in range(len(low)) if spacing != "fit" else ():
         inner = np.arange(1, PER_FEATURE + 1) / (PER_FEATURE + 1)
         even = low[column] + inner * (high[column] - low[column])
-        cuts = even if spacing == "even" else np.quantile(x[:, column], inner)
-        found |= {(column, math.floor(cut)) for cut in cuts}
-    return sorted((column, cut) for column, cut in found if low[column] <= cut < high[column])
+        edges = even if spacing == "even" else np.quantile(x[:, column], inner)
+        found |= {(column, math.floor(edge)) for edge in edges}
+    return sorted((column, edge) for column, edge in found if low[column] <= edge < high[column])
 
 
 def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: int) -> Edges:
@@ -114,8 +114,8 @@ def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: i
     best, kept, in_vain = _agreement(x, classes, edges), edges, 0
     while in_vain < PATIENCE:
         tried = []
-        for column, cut in candidates:
-            more = _with(edges, column, cut)
+        for column, edge in candidates:
+            more = _with(edges, column, edge)
             if len(more[column]) > len(edges[column]) and _cells(more) <= cells:
                 # Of equally good ones the one that costs fewest cells.
                 tried.append((_agreement(x, classes, more), -_cells(more), more))
@@ -128,17 +128,17 @@ def _divided(x: Ints, classes: Ints, candidates: list[tuple[int, int]], cells: i
     return kept
 
 
-def _with(edges: Edges, column: int, cut: int) -> Edges:
-    cuts = tuple(sorted({*edges[column], cut}))
-    return (*edges[:column], cuts, *edges[column + 1 :])
+def _with(edges: Edges, column: int, edge: int) -> Edges:
+    steps = tuple(sorted({*edges[column], edge}))
+    return (*edges[:column], steps, *edges[column + 1 :])
 
 
 def _cells(edges: Edges) -> int:
-    return math.prod(len(cuts) + 1 for cuts in edges)
+    return math.prod(len(steps) + 1 for steps in edges)
 
 
 def _votes(cell: Ints, classes: Ints, cells: int, labels: int) -> Ints:
-    """How often each class was answered in each cell, int64 [cells, labels]."""
+    """How often each class was answered in each cell, int64 array [cells, labels]."""
     counts = np.bincount(cell * labels + classes, minlength=cells * labels)
     return counts.reshape(cells, labels)
 
@@ -158,7 +158,7 @@ def _filled(source: Source, edges: Edges, x: Ints, classes: Ints) -> Grid:
     values = np.floor(share * ALL + 0.5).astype(np.int64)
     half = ALL // 2
     if len(source.labels) == 2:
-        # Rounding must not move a majority onto the cut, nor a tie above it.
+        # Rounding must not move a majority onto the decision threshold, nor a tie above it.
         ones = values[:, 1]
         values = np.where(share[:, 1] > 0.5, np.maximum(ones, half + 1), np.minimum(ones, half))
         values = values[:, None]

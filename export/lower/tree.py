@@ -1,4 +1,4 @@
-"""scikit-learn decision tree -> Tree, exact on every integer."""
+"""Lowers a scikit-learn decision tree to Tree, exact on every integer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ def lower(prepared: Prepared) -> Tree | Trees:
         return several_scores(prepared, [prepared.estimator.tree_])
     tree = prepared.estimator.tree_
     probability = prepared.calibrated(leaf_probability(tree))
-    q16, cut = in_q16(probability, prepared.threshold)
-    return Tree(prepared.features, prepared.labels, cut, sklearn_nodes(prepared, tree, q16))
+    q16, decision_threshold = in_q16(probability, prepared.threshold)
+    return Tree(
+        prepared.features, prepared.labels, decision_threshold, sklearn_nodes(prepared, tree, q16)
+    )
 
 
 def leaf_probability(tree: Any) -> NDArray[np.float64]:
-    """Probability of the larger class in every node of a scikit-learn tree, float64 [nodes]."""
+    """Probability of the larger class in every node of a tree, float64 array [nodes]."""
     weight = tree.value[:, 0, :]
     return np.asarray(weight[:, 1] / weight.sum(axis=1))
 

@@ -1,4 +1,4 @@
-"""ONNX file -> form: a tree ensemble over the features, or else a network."""
+"""Lowers an ONNX file: a tree ensemble over the features, or else a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
 SAME_CHOICE = frozenset({"Softmax", "LogSoftmax"})
 SHAPES = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze"})
 UNSEEN = -1e8
-"""A score starts from less where training lacked the class."""
+"""The score of a class that training lacked starts from less than this."""
 
 
 def lower_file(
@@ -109,7 +109,7 @@ class _Ensemble:
     ----------
     outputs : int
     link : str
-        ``Softmax`` where the operator itself makes probabilities of its sums, else empty.
+        ``Softmax`` if the operator itself makes probabilities of its sums, else empty.
     trees : list of _Tree
     weights : list of float64 arrays [nodes, outputs]
     priors : float64 array [outputs]
@@ -118,66 +118,72 @@ class _Ensemble:
     def __init__(self, node: Any, n_features: int) -> None:
         import onnx
 
-        said = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-        post = said.get("post_transform", b"NONE")
-        if post not in {b"NONE", b"SOFTMAX"} or any(key.endswith("_as_tensor") for key in said):
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        post = attributes.get("post_transform", b"NONE")
+        if post not in {b"NONE", b"SOFTMAX"} or any(
+            key.endswith("_as_tensor") for key in attributes
+        ):
             raise NotLowerable(f"{node.op_type} with {post.decode()} has no integer form here")
         self.link = "Softmax" if post == b"SOFTMAX" else ""
         prefix = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
-        names = said.get("classlabels_int64s") or said.get("classlabels_strings") or ()
-        self.outputs = len(names) if prefix == "class" else int(said.get("n_targets", 1))
+        names = attributes.get("classlabels_int64s") or attributes.get("classlabels_strings") or ()
+        self.outputs = len(names) if prefix == "class" else int(attributes.get("n_targets", 1))
         if prefix == "class" and self.outputs == 2:
             raise NotLowerable("trees of two classes: give the model's directory")
-        base = said.get("base_values") or [0.0] * self.outputs
+        base = attributes.get("base_values") or [0.0] * self.outputs
         self.priors = np.asarray(base, dtype=np.float64)
-        keys = list(zip(said["nodes_treeids"], said["nodes_nodeids"], strict=True))
+        keys = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
         place = {key: i for i, key in enumerate(keys)}
         weights = np.zeros((len(keys), self.outputs))
-        leaves = (said[f"{prefix}_{key}"] for key in ("treeids", "nodeids", "ids", "weights"))
+        leaves = (attributes[f"{prefix}_{key}"] for key in ("treeids", "nodeids", "ids", "weights"))
         for tree, leaf, output, weight in zip(*leaves, strict=True):
             if not 0 <= output < self.outputs:
                 raise NotLowerable(f"a leaf of an output {output} that isn't there")
             weights[place[tree, leaf], output] += weight
-        if said.get("aggregate_function", b"SUM") == b"AVERAGE":
-            weights /= len(set(said["nodes_treeids"]))
-        elif said.get("aggregate_function", b"SUM") != b"SUM":
+        if attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
+            weights /= len(set(attributes["nodes_treeids"]))
+        elif attributes.get("aggregate_function", b"SUM") != b"SUM":
             raise NotLowerable("trees whose leaves aren't added have no integer form")
         if len(self.priors) != self.outputs or len(place) != len(keys):
             raise NotLowerable("a tree ensemble whose counts differ")
         self.trees: list[_Tree] = []
         self.weights: list[Floats] = []
-        for tree in dict.fromkeys(said["nodes_treeids"]):
-            rows = self._rows(said, place, tree)
-            self._take(said, rows, weights, n_features)
+        for tree in dict.fromkeys(attributes["nodes_treeids"]):
+            rows = self._rows(attributes, place, tree)
+            self._take(attributes, rows, weights, n_features)
 
-    def _rows(self, said: Any, place: dict[Any, int], tree: int) -> list[tuple[int, int, int]]:
+    def _rows(
+        self, attributes: Any, place: dict[Any, int], tree: int
+    ) -> list[tuple[int, int, int]]:
         """A tree's nodes from its root on, each with its children's places in this list."""
-        root = place[tree, said["nodes_nodeids"][list(said["nodes_treeids"]).index(tree)]]
+        root = place[
+            tree, attributes["nodes_nodeids"][list(attributes["nodes_treeids"]).index(tree)]
+        ]
         found, waiting = [(root, -1, -1)], [0]
         while waiting:
             at = waiting.pop()
             node = found[at][0]
-            if said["nodes_modes"][node] == b"LEAF":
+            if attributes["nodes_modes"][node] == b"LEAF":
                 continue
-            if said["nodes_modes"][node] != b"BRANCH_LEQ" or len(found) > len(place):
+            if attributes["nodes_modes"][node] != b"BRANCH_LEQ" or len(found) > len(place):
                 raise NotLowerable("trees that compare otherwise than by <=, or aren't trees")
             children = []
             for key in ("nodes_truenodeids", "nodes_falsenodeids"):
                 children.append(len(found))
                 waiting.append(len(found))
-                found.append((place[tree, said[key][node]], -1, -1))
+                found.append((place[tree, attributes[key][node]], -1, -1))
             found[at] = (node, children[0], children[1])
         return found
 
     def _take(
-        self, said: Any, rows: list[tuple[int, int, int]], weights: Floats, n_features: int
+        self, attributes: Any, rows: list[tuple[int, int, int]], weights: Floats, n_features: int
     ) -> None:
         nodes = np.array([row[0] for row in rows])
         left, right = (np.array([row[i] for row in rows]) for i in (1, 2))
-        feature = np.where(left < 0, -1, np.array(said["nodes_featureids"])[nodes])
+        feature = np.where(left < 0, -1, np.array(attributes["nodes_featureids"])[nodes])
         if feature.max() >= n_features or feature[left >= 0].min(initial=0) < 0:
             raise NotLowerable("trees that compare a feature that isn't there")
-        threshold = np.array(said["nodes_values"], dtype=np.float64)[nodes]
+        threshold = np.array(attributes["nodes_values"], dtype=np.float64)[nodes]
         self.weights.append(weights[nodes])
         depth = np.zeros(len(nodes), dtype=np.int64)
         # Children stand behind their parents.

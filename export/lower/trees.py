@@ -1,4 +1,4 @@
-"""scikit-learn trees of many classes or of real values -> Trees."""
+"""Lowers scikit-learn trees of many classes or of real values to Trees."""
 
 from __future__ import annotations
 
@@ -145,7 +145,10 @@ def assembled(
 
 
 def leaf_scores(prepared: Prepared, tree: Any) -> Floats:
-    """Every node's score per label, float64 [nodes, labels]; 0 of a class that training lacked."""
+    """Every node's score per label, float64 array [nodes, labels].
+
+    The score of a class that training lacked is 0.
+    """
     value = np.asarray(tree.value, dtype=np.float64)
     if prepared.regressor:
         scores = value[:, :, 0]
@@ -167,7 +170,7 @@ def score_places(largest: float) -> int:
 
 
 def refuse_not_finite(values: Sequence[Floats]) -> None:
-    """NotLowerable where a value of a tree, one array [nodes] or [nodes, labels] each, isn't."""
+    """NotLowerable if a value isn't finite; per tree a float64 array [nodes] or [nodes, labels]."""
     for number, value in enumerate(values):
         odd = np.argwhere(~np.isfinite(value))
         if len(odd):
@@ -178,12 +181,12 @@ def refuse_not_finite(values: Sequence[Floats]) -> None:
 
 
 def rounded(values: Floats, places: int) -> Ints:
-    """Integers with so many fractional bits, rounded half up."""
+    """Integers with ``places`` fractional bits, rounded half up."""
     return np.asarray(np.floor(values * 2.0**places + 0.5).astype(np.int64))
 
 
 def _same_winner(values: Floats, whole: Ints) -> Ints:
-    """Where rounding made a tie out of a lead, the leader stays ahead by one unit."""
+    """If rounding made a tie out of a lead, the leader stays ahead by one unit."""
     winner = values.argmax(axis=1)
     lost = np.flatnonzero(whole.argmax(axis=1) != winner)
     whole[lost, winner[lost]] += 1

@@ -1,12 +1,12 @@
-"""Form -> smaller form, with the loss measured.
+"""Makes forms smaller, and measures what that changes.
 
 A pass is a module with
 
 - ``KINDS``: kinds of forms it is for;
-- ``smaller(form, setting, x) -> form``: ``setting`` is an integer above 0, ``x`` int64 [n, d]
+- ``smaller(form, setting, x) -> form``: ``setting`` is an integer above 0, ``x`` int64 array [N, d]
   observations that show where answers matter.
 
-Passes run in the order of :data:`PASSES`, each where its option is set
+Passes run in the order of :data:`PASSES`, each if its option is set
 (``cczoo export --set depth=6``).
 """
 
@@ -37,7 +37,7 @@ POINTS = 15
 
 
 class Pass(Protocol):
-    """What a pass's module holds."""
+    """Functions and constants of a pass's module."""
 
     KINDS: frozenset[str]
 
@@ -88,7 +88,7 @@ def transformed(source: Source, options: Options) -> Source:
 
 
 def surroundings(stored: Ints, rng: np.random.Generator) -> Ints:
-    """Stored vectors (int64 [n, d]) and points on the way to their neighbours, int64 [m, d].
+    """Stored vectors (int64 array [N, d]) and points on the way to their neighbours ([M, d]).
 
     The form itself answers on them, so that a pass needs no labels.
     """

@@ -1,4 +1,4 @@
-"""Thresholds, leaf values and support vectors of fewer significant bits."""
+"""Gives thresholds, leaf values and support vectors fewer significant bits."""
 
 from __future__ import annotations
 

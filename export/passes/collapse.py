@@ -1,4 +1,4 @@
-"""Inner nodes of trees made leaves, the part that the passes over trees share."""
+"""Makes inner nodes of trees leaves, which the passes over trees share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_trees(form: Tree | Forest, trees: Sequence[Nodes]) -> Tree | Forest:
 
 
 def rows_reaching(nodes: Nodes, x: Ints) -> list[Ints]:
-    """Per node the indices of the rows of ``x`` (int64 [n, d]) that reach it."""
+    """Indices of the rows of ``x`` (int64 array [N, d]) that reach each node."""
     reaching = [np.arange(len(x))] * len(nodes)
     for i, column in enumerate(nodes.feature):
         if column >= 0:

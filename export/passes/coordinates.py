@@ -1,4 +1,4 @@
-"""Support vectors in fewer bits, their weights fitted again to make up for it."""
+"""Gives support vectors fewer bits, and fits their weights again to make up for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def coarser(form: Rbf, bits: int, x: Ints) -> Rbf:
     """Coordinates of the vectors that fit ``bits`` bits, the sign included.
 
     Rounding each vector for itself turns hundreds of verdicts of a machine with a large C; the
-    weights fitted anew on ``x`` (int64 [n, d]) take nearly all of that back.
+    weights fitted anew on ``x`` (int64 array [N, d]) take nearly all of that back.
 
     Raises
     ------

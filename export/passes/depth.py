@@ -1,4 +1,4 @@
-"""Trees cut off at a depth."""
+"""Cuts trees off at a depth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["KINDS", "smaller"]
 
 
 def smaller(form: Tree | Forest, depth: int, x: Ints) -> Tree | Forest:
-    """At most ``depth`` comparisons per tree; what was deeper becomes its mean on ``x``."""
+    """Keep at most ``depth`` comparisons per tree; what was deeper becomes its mean on ``x``."""
     trees = []
     for nodes in form.trees:
         reaching, size = rows_reaching(nodes, x), sizes(nodes)

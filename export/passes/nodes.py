@@ -1,4 +1,4 @@
-"""Trees with fewer nodes: the weakest comparison goes first."""
+"""Takes nodes out of trees: the weakest comparison goes first."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["KINDS", "smaller"]
 
 
 def smaller(form: Tree | Forest, nodes: int, x: Ints) -> Tree | Forest:
-    """At most ``nodes`` nodes over all trees.
+    """Keep at most ``nodes`` nodes over all trees.
 
-    One comparison between two leaves after the other becomes a leaf: that which changes the
-    fewest classes on ``x`` (int64 [n, d]) against the form as given and, among these, its scores
-    least (sum of squares).
+    One comparison between two leaves after the other becomes a leaf: the one that changes the
+    fewest classes on ``x`` (int64 array [N, d]) against the form as given and, among these, the
+    scores least (sum of squares).
 
     Raises
     ------
@@ -44,8 +44,8 @@ def smaller(form: Tree | Forest, nodes: int, x: Ints) -> Tree | Forest:
         growth = growths[t]
         rows, value = growth.reaching[at], growth.instead(at)
         after = score[rows] - growth.score[rows] + value
-        changed = ((after > form.cut) != meant.classes[rows]).sum()
-        changed -= ((score[rows] > form.cut) != meant.classes[rows]).sum()
+        changed = ((after > form.decision_threshold) != meant.classes[rows]).sum()
+        changed -= ((score[rows] > form.decision_threshold) != meant.classes[rows]).sum()
         return int(changed), float(((value - growth.first[rows]) ** 2).sum())
 
     heap = [(*cost(t, at), t, at) for t, growth in enumerate(growths) for at in growth.ready()]
@@ -96,7 +96,7 @@ class _Growth:
         return leaf_instead(self.nodes, at, self.size[at], self.first[self.reaching[at]])
 
     def collapse(self, at: int, value: int) -> int:
-        """Make it a leaf; the parent where that can be next, else -1."""
+        """Make it a leaf; returns the parent if that can be next, else -1."""
         self.leaves[at] = value
         parent = self.parent[at]
         return parent if parent >= 0 and self.is_ready(parent) else -1

@@ -1,4 +1,4 @@
-"""Weights of a changed support vector machine that come nearest to the unchanged one's scores."""
+"""Fits the weights of a changed support vector machine to the unchanged one's scores."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def refitted(form: Rbf, other: Rbf, start: Floats, x: Ints) -> Rbf:
     other : Rbf
         Its vectors and coordinates differ, its ``m`` weights don't matter.
     start : float64 array [m]
-        Weights that the fit stays near where ``x`` doesn't tell.
-    x : int64 array [n, d]
+        Weights that the fit stays near to where ``x`` doesn't determine them.
+    x : int64 array [N, d]
     """
     vectors, weights, _ = form.arrays
     unit = 2.0**form.shift
@@ -43,7 +43,7 @@ def refitted(form: Rbf, other: Rbf, start: Floats, x: Ints) -> Rbf:
     return dataclasses.replace(
         other,
         weights=tuple(map(int, whole)),
-        cut=_moved(form.cut, shift - form.shift),
+        decision_threshold=_moved(form.decision_threshold, shift - form.shift),
         bias=_moved(form.bias, shift - form.shift),
         shift=shift,
     )

@@ -1,4 +1,4 @@
-"""Trees without branches that nothing reaches and comparisons that decide nothing.
+"""Removes branches of trees that nothing reaches and comparisons that decide nothing.
 
 The meaning stays the same on every observation within the features' ranges.
 """

@@ -1,8 +1,9 @@
-"""Fewer support vectors, their weights fitted again.
+"""Keeps fewer support vectors, and fits their weights again.
 
 Weights of a machine with a large C are nearly all the same, so none can be left out for its
 weight; but many vectors lie near others, and their kernels nearly in the span of the others'.
-Chosen by pivoted Cholesky decomposition of the kernel matrix (Fine and Scheinberg, JMLR 2001).
+Those kept are chosen by pivoted Cholesky decomposition of the kernel matrix (Fine and Scheinberg,
+JMLR 2001).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KINDS = frozenset({"rbf"})
 
 
 def smaller(form: Rbf, vectors: int, x: Ints) -> Rbf:
-    """At most ``vectors`` support vectors, with weights for ``x`` (int64 [n, d])."""
+    """Keep at most ``vectors`` support vectors, with weights for ``x`` (int64 array [N, d])."""
     if vectors >= len(form.vectors):
         return form
     chosen = _pivots(form.kernels(form.arrays[0]) / 2.0**ONE_BITS, vectors)
@@ -31,7 +32,7 @@ def smaller(form: Rbf, vectors: int, x: Ints) -> Rbf:
 
 
 def _pivots(kernels: Floats, count: int) -> list[int]:
-    """Columns of a kernel matrix [n, n] that span it best, one after the other."""
+    """Columns of a kernel matrix [N, N] that span it best, one after the other."""
     rest = np.ones(len(kernels))
     factor = np.zeros((len(kernels), count))
     chosen: list[int] = []

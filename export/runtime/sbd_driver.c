@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Feeds connections to an exported feature computation. Calls on stdin (struct call, in time
- * order, each connection begun by one of kind BEGIN); for each complete window int64 numbers on
- * stdout: connection, window, class, features. On stderr the bytes of the state and, with ROUNDS,
- * three times in ns: per sbd_sample (or sbd_ack), per sbd_features and per sbd_classify.
+ * Feeds connections of SUBFLOWS subflows to an exported feature computation. Calls on stdin
+ * (struct call, in time order, each connection begun by one of kind BEGIN); for each complete
+ * window int64 numbers on stdout, COLUMNS a row: one row for each pair that has features
+ * (connection, window, a, b, class, features) and one for the partition (connection, window, -1,
+ * number of sets, -1, group of each subflow). On stderr the bytes of the state and, with ROUNDS,
+ * four times in ns: per call, and per features, class and partition of a window.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
@@ -12,15 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-size_t unit_bytes(void);
-void unit_init(void *s, int wifi);
-void unit_sample(void *s, int subflow, uint64_t time_us, uint32_t rtt_us, int ca_state);
-void unit_ack(void *s, int subflow, uint64_t time_us, uint64_t acked_bytes);
-int unit_ready(const void *s);
-int unit_features(void *s, int32_t *x);
-int unit_classify(void *s);
-int64_t unit_window(const void *s);
-void unit_again(void *s);
+#include "sbd_unit.h"
 
 enum kind { BEGIN, SAMPLE, ACK };
 
@@ -33,7 +27,9 @@ struct call {
 	int32_t kind;
 };
 
-enum { KEPT = 8 }; /* windows to time */
+enum { KEPT = 8 /* windows to time */, HEAD = 5, TIMES = 4, LOST = -2 };
+
+static size_t columns, features;
 
 static double now_ns(void)
 {
@@ -53,19 +49,104 @@ static void feed(void *s, const struct call *c)
 		unit_ack(s, c->subflow, c->time_us, c->acked_bytes);
 }
 
-static void shorter(double *best, double begun, size_t times)
+#if SUBFLOWS > 2
+#define features_of unit_features
+#define class_of unit_classify
+#define partition_of unit_partition
+#else
+/* There is one pair, and each question takes the window: it is put back for the next one. */
+static int features_of(void *s, int a, int b, int32_t *x)
 {
-	double each = (now_ns() - begun) / times;
+	int found = unit_features(s, x);
+
+	(void)a;
+	(void)b;
+	if (unit_ready(s))
+		return LOST;
+	if (found)
+		unit_again(s);
+	return found;
+}
+
+static int class_of(void *s, int a, int b)
+{
+	int class = unit_classify(s);
+
+	(void)a;
+	(void)b;
+	if (unit_ready(s))
+		return LOST;
+	if (class >= 0)
+		unit_again(s);
+	return class;
+}
+
+static int partition_of(void *s, uint8_t *group)
+{
+	int class = unit_classify(s);
+
+	if (class < 0)
+		return -1;
+	group[0] = 0;
+	group[1] = class != 1;
+	return 1 + group[1];
+}
+#endif
+
+static void row(int64_t *out, int64_t connection, int64_t window, int a, int b, int class)
+{
+	memset(out, 0, columns * sizeof(*out));
+	out[0] = connection;
+	out[1] = window;
+	out[2] = a;
+	out[3] = b;
+	out[4] = class;
+}
+
+/* All that the window that waits has; what was taken must not wait any more. */
+static int answer(void *s, int64_t connection, int64_t *out, int32_t *x)
+{
+	uint8_t group[SUBFLOWS] = { 0 };
+	int sets;
+
+	for (int a = 0; a < SUBFLOWS; a++) {
+		for (int b = a + 1; b < SUBFLOWS; b++) {
+			int class = class_of(s, a, b), found = features_of(s, b, a, x);
+
+			if (found != (class >= 0) || !unit_ready(s))
+				return 1;
+			if (!found)
+				continue;
+			row(out, connection, unit_window(s), a, b, class);
+			for (size_t f = 0; f < features; f++)
+				out[HEAD + f] = x[f];
+			fwrite(out, sizeof(*out), columns, stdout);
+		}
+	}
+	sets = partition_of(s, group);
+	row(out, connection, unit_window(s), -1, sets, -1);
+	for (int i = 0; i < SUBFLOWS; i++)
+		out[HEAD + i] = group[i];
+	fwrite(out, sizeof(*out), columns, stdout);
+	return unit_ready(s) || features_of(s, 0, 1, x) || class_of(s, 0, 1) != -1 ||
+	       partition_of(s, group) != -1;
+}
+
+static double shorter(double *best, double begun, size_t times)
+{
+	double now = now_ns(), each = (now - begun) / times;
 
 	if (each < *best)
 		*best = each;
+	return now;
 }
 
 /* The shortest of many rounds: what the machine does when nobody disturbs it. */
 static void measure(void *s, const struct call *calls, size_t n, void **kept, int windows,
 		    int rounds, int32_t *x)
 {
-	double best[3] = { 1e300, 1e300, 1e300 };
+	double best[TIMES] = { 1e300, 1e300, 1e300, 1e300 };
+	uint8_t group[SUBFLOWS];
 
 	for (int round = 0; round < rounds; round++) {
 		double begun = now_ns();
@@ -74,62 +155,57 @@ static void measure(void *s, const struct call *calls, size_t n, void **kept, in
 			feed(s, calls + i);
 		shorter(best, begun, n);
 		for (int w = 0; w < windows; w++) {
-			begun = now_ns();
 			unit_again(kept[w]);
-			unit_features(kept[w], x);
-			shorter(best + 1, begun, 1);
 			begun = now_ns();
-			unit_again(kept[w]);
-			unit_classify(kept[w]);
-			shorter(best + 2, begun, 1);
+			features_of(kept[w], 0, 1, x);
+			begun = shorter(best + 1, begun, 1);
+			class_of(kept[w], 0, 1);
+			begun = shorter(best + 2, begun, 1);
+			partition_of(kept[w], group);
+			shorter(best + 3, begun, 1);
 		}
 	}
-	fprintf(stderr, "%.2f %.2f %.2f\n", best[0], best[1], best[2]);
+	fprintf(stderr, "%.2f %.2f %.2f %.2f\n", best[0], best[1], best[2], best[3]);
 }
 
 int main(int argc, char **argv)
 {
 	size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
-	size_t features = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	int rounds = argc > 3 ? atoi(argv[3]) : 0, windows = 0;
+	int rounds = argc > 4 ? atoi(argv[4]) : 0, windows = 0, wrong = 0;
 	struct call *calls = malloc(n * sizeof(*calls) + 1);
-	int32_t *x = malloc(features * sizeof(*x));
-	int64_t *answer = malloc((features + 3) * sizeof(*answer)), connection = -1;
 	void *s = malloc(unit_bytes()), *kept[KEPT];
+	int64_t *out, connection = -1;
+	int32_t *x;
 
-	if (!features || !calls || !x || !answer || !s ||
-	    fread(calls, sizeof(*calls), n, stdin) != n || (n && calls[0].kind != BEGIN)) {
-		fprintf(stderr, "usage: sbd_driver CALLS FEATURES [ROUNDS] < calls\n");
+	features = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	columns = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	out = malloc(columns * sizeof(*out) + 1);
+	x = malloc(features * sizeof(*x) + 1);
+	if (!features || columns < HEAD + features || columns < HEAD + SUBFLOWS || !calls || !s ||
+	    !out || !x || fread(calls, sizeof(*calls), n, stdin) != n ||
+	    (n && calls[0].kind != BEGIN)) {
+		fprintf(stderr, "usage: sbd_driver CALLS FEATURES COLUMNS [ROUNDS] < calls\n");
 		return 2;
 	}
 	fprintf(stderr, "%zu\n", unit_bytes());
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !wrong; i++) {
 		connection += calls[i].kind == BEGIN;
 		feed(s, calls + i);
 		if (!unit_ready(s))
 			continue;
 		if (rounds && windows < KEPT && (kept[windows] = malloc(unit_bytes())))
 			memcpy(kept[windows++], s, unit_bytes());
-		unit_features(s, x);
-		answer[0] = connection;
-		answer[1] = unit_window(s);
-		if (unit_ready(s) || unit_features(s, x) || unit_classify(s) != -1) {
-			fprintf(stderr, "a window was taken and still waits\n");
-			return 1;
-		}
-		unit_again(s);
-		answer[2] = unit_classify(s);
-		for (size_t f = 0; f < features; f++)
-			answer[3 + f] = x[f];
-		fwrite(answer, sizeof(*answer), features + 3, stdout);
+		wrong = answer(s, connection, out, x);
 	}
-	if (rounds)
+	if (wrong)
+		fprintf(stderr, "a window was taken and still waits, or was lost before it was taken\n");
+	else if (rounds)
 		measure(s, calls, n, kept, windows, rounds, x);
 	while (windows)
 		free(kept[--windows]);
 	free(calls);
+	free(out);
 	free(x);
-	free(answer);
 	free(s);
-	return 0;
+	return wrong;
 }

@@ -1,15 +1,15 @@
-"""Intermediate form -> files.
+"""Makes files of models, each kind of file by a target.
 
 A target is a module with
 
 - ``SUMMARY``: one line for ``cczoo export --list``;
 - ``emit(source, options) -> {file name: text or bytes}``;
 - optionally ``again(bundle, source, options) -> {file name: bytes}``: its files made anew from a
-  bundle, where ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
-- optionally ``CONFINABLE = False``: its check can't be run in a sandbox;
-- optionally ``refuses(form) -> str``: why it can't carry this very form, empty where it can;
-- optionally ``stated(source, options, files) -> dict``: what the manifest says of them besides;
-- ``check(bundle, vectors, params, work) -> dict``: runs the files and compares, see
+  bundle, if ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
+- optionally ``CONFINABLE = False``: its files can't be proved in a sandbox;
+- optionally ``refuses(form) -> str``: why it can't carry this very form, empty if it can;
+- optionally ``stated(source, options, files) -> dict``: what else the manifest states of them;
+- ``prove(bundle, vectors, params, work) -> dict``: runs the files and compares, see
   :mod:`export.verify`.
 
 Which kinds of forms it carries stands in :data:`TARGETS`, so that a list of the zoo need not import
@@ -74,7 +74,7 @@ TARGETS: dict[str, Registered] = {
 
 
 class Target(Protocol):
-    """What a target's module holds."""
+    """Functions and constants of a target's module."""
 
     SUMMARY: str
 
@@ -82,8 +82,8 @@ class Target(Protocol):
         """Make the target's files."""
         ...
 
-    def check(self, bundle: Any, vectors: Any, params: VerifyParams, work: Path) -> dict[str, Any]:
-        """Run the target's files and compare."""
+    def prove(self, bundle: Any, vectors: Any, params: VerifyParams, work: Path) -> dict[str, Any]:
+        """Build and run the target's files, and compare."""
         ...
 
 
@@ -93,7 +93,7 @@ def target(name: str) -> Target:
     Raises
     ------
     UserError
-        With the nearest name, where there is none.
+        With the nearest name, if there is no such target.
     """
     if name not in TARGETS:
         raise unknown_name("target", name, TARGETS)
@@ -115,7 +115,7 @@ def _refused(name: str, source: Source) -> str:
 
 
 def carrying(kinds: set[str], features: int) -> list[str]:
-    """Names of the targets that take one of these kinds of so many features."""
+    """Names of the targets that take one of these kinds with that number of features."""
     return [name for name, line in TARGETS.items() if line.carries(kinds, features)]
 
 
@@ -150,6 +150,6 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
 def stated(
     name: str, source: Source, options: Options, files: Mapping[str, bytes]
 ) -> dict[str, Any]:
-    """What the manifest says of one target's files besides their names, such as measured losses."""
+    """What the manifest states of a target's files besides their names, such as measured losses."""
     function = getattr(target(name), "stated", None)
     return {} if function is None else dict(function(source, options, files))

@@ -1,4 +1,4 @@
-"""CO-RE eBPF: the model as code and as a table in a map, and a congestion control that obeys it."""
+"""Exports CO-RE eBPF: the model as code and as a table in a map, and a control that obeys it."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def refuses(form: Form) -> str:
 
 
 def emit(source: Source, options: Options) -> dict[str, str | bytes]:
-    """Sources, and the table's file where a map holds the model.
+    """Sources, and the table's file if a map holds the model.
 
     ``<identifier>.bpf.h`` is the model as code, ``<identifier>_map.bpf.h`` walks through the table
     that ``<identifier>_load.c`` puts into a map from ``<identifier>.nodes.bin``; the programs
-    ``<identifier>_test.bpf.c`` and ``<identifier>_cc.bpf.c`` include the first, or the second where
+    ``<identifier>_test.bpf.c`` and ``<identifier>_cc.bpf.c`` include the first, or the second if
     there is no first or ``<IDENTIFIER>_IN_MAP`` is defined.
     """
     return sources(source, options.bpf)
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Run every vector inside the running kernel, compare, time; replace tables while it runs.
 
     The congestion control is registered, under a name of its own, and unregistered. Whatever is
-    loaded ends with the processes that load it, even where they are killed: nothing is pinned.
+    loaded ends with the processes that load it, even if they are killed: nothing is pinned.
     """
     if bundle.form is None or vectors is None:
         raise CannotRun("the bundle has no form to compare with")

@@ -1,4 +1,4 @@
-"""C99 header: integers only, no recursion, no allocation, no libc."""
+"""Exports a C99 header: integers only, no recursion, no allocation, no libc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from data.errors import UserError
 from export.certificate import compared
-from export.companions import companion
+from export.feature_code import generator
 from export.forms.forest import Forest
 from export.forms.tree import Tree
 from export.forms.trees import Trees
@@ -35,9 +35,9 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("mlp", ""): "c_mlp.j2",
     ("rbf", ""): "c_rbf.j2",
 }
-"""(form's kind, layout or "" where the kind has one only) -> the template of its scoring."""
+"""(form's kind, layout or "" if the kind has one only) -> the template of its scoring."""
 HEADERS = {"trees": "c_trees.h.j2"}
-"""Form's kind -> the header's template where it isn't the usual one."""
+"""Form's kind -> the header's template if it isn't the usual one."""
 
 
 def emit(source: Source, options: Options) -> dict[str, str]:
@@ -48,13 +48,13 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     scoring = TEMPLATES[form.kind, layout_of(form, options)]
     header = HEADERS.get(form.kind, "c.h.j2")
     text = render(header, source=source, form=form, scoring=scoring)
-    beside = companion(source.family, source.features)
+    beside = generator(source.family, source.features)
     files = {} if beside is None else beside.emit(source, options)
     return {f"{source.identifier}.h": text, **files}
 
 
 def layout_of(form: Form | None, options: Options) -> str:
-    """Layout in which a form is written; "" where its kind has one only.
+    """Layout in which a form is written; "" if its kind has one only.
 
     By itself a tree becomes nested ifs and a forest arrays, whichever was measured to be the
     faster (``benchmarks/exporters.py``).
@@ -67,8 +67,8 @@ def layout_of(form: Form | None, options: Options) -> str:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Layout of the trees, and what the companion is made for, where there is one."""
-    beside = companion(source.family, source.features)
+    """Layout of the trees, and the settings of the feature code if there is some."""
+    beside = generator(source.family, source.features)
     layout = layout_of(source.form, options)
     return {
         **({"layout": layout} if layout else {}),
@@ -77,21 +77,21 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
 
 
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
-    """As :func:`emit`; what the manifest says of the files must be so, since checks go by it.
+    """Make the files again; what the manifest states of them must be so, since proofs rely on it.
 
     Raises
     ------
     UserError
         When it isn't.
     """
-    said = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
+    listed = {k: v for k, v in bundle.manifest["targets"]["c"].items() if k != "files"}
     made = emit_target("c", source, options)
-    if said != stated(source, options, made):
-        raise UserError("layout and companion aren't those of its options")
+    if listed != stated(source, options, made):
+        raise UserError("layout and feature code aren't those of its options")
     return made
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Compile as a kernel would, run every vector, compare and time."""
@@ -114,9 +114,9 @@ def check(
         "sanitized": sanitized(*made, vectors.x, answers, outputs=outputs),
     }
     if "companion" in bundle.manifest["targets"]["c"]:
-        beside = companion(bundle.manifest["family"], bundle.features)
+        beside = generator(bundle.manifest["family"], bundle.features)
         if beside is None:
             raise CannotRun("its features are defined otherwise by now: export it again")
-        report["companion"] = found = beside.check(bundle, params, work)
+        report["companion"] = found = beside.prove(bundle, params, work)
         report["mismatches"] += found["mismatches"]
     return report

@@ -1,4 +1,4 @@
-"""The form itself, as canonical JSON."""
+"""Exports the form itself, as canonical JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     return {FORM: dumps(source.form)}
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Read it again, and write it again: the same bytes and the same answers."""

@@ -1,4 +1,4 @@
-"""Tables: a function of one feature, or any policy tabulated over a grid of its observations."""
+"""Exports tables: a function of one feature, or any policy over a grid of its observations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from data.errors import UserError
-from export.compiled import checked_header
+from export.compiled import prove_header
 from export.document import dumps, loads
 from export.fixed import to_values
 from export.forms import STATEFUL
@@ -62,7 +62,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     """A function's header from its form; a policy's from the bundle's own grid, which is data.
 
-    How well the grid stands for the policy is measured when it is checked.
+    How well the grid stands for the policy is measured when it is proved.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: the error against tanh, or cells and disagreement with the policy."""
+    """State for the manifest the error against tanh, or cells and disagreement with the policy."""
     if isinstance(source.form, Table):
         return {"entries": len(source.form.curve.entries), **stated_error(source.form.curve)}
     (name,) = (name for name in files if name.endswith(".json"))
@@ -98,31 +98,31 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
     return {"cells": cells, "disagreement": loss}
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
-    """Against the table's own meaning bit for bit; against what it approximates as measured."""
+    """Compare with the table's own meaning bit for bit, and measure what it approximates."""
     paths = {path.suffix: path for path in bundle.files("lut")}
     path = paths.get(".json", bundle.directory / FORM)
     form = loads(path.read_bytes(), path.name)
     header = paths[".h"]
     own = make_vectors(form, bundle.integers, params.random, params.seed)
-    report = checked_header(header, header.stem, form, own, params, work)
+    report = prove_header(header, header.stem, form, own, params, work)
     if isinstance(form, Table):
         return report | stated_error(form.curve)
     answers = _stored_answers(bundle)
     found = disagreements(form.evaluate(bundle.integers).classes, answers)
-    said = bundle.manifest["targets"]["lut"].get("disagreement", {})
+    listed = bundle.manifest["targets"]["lut"].get("disagreement", {})
     if bundle.form is not None:
         # Integers on both sides: on any machine it is as it was when it was stated.
         source = source_of(bundle)
         now = measured(source, lambda x: form.evaluate(x).classes, _policy(source))["random"]
-        if now != said.get("random"):
+        if now != listed.get("random"):
             raise CannotRun(
                 f"{path.name} disagrees with its model on {now['disagreements']} of "
                 f"{now['vectors']} random observations, which isn't what the manifest says"
             )
-    return report | {"disagreement": {**said, "stored_in_bundle": found}}
+    return report | {"disagreement": {**listed, "stored_in_bundle": found}}
 
 
 def _header(source: Source, form: Form) -> str:
@@ -130,7 +130,7 @@ def _header(source: Source, form: Form) -> str:
 
 
 def _policy(source: Source) -> Decide:
-    """The policy's classes: of its integer form where it has one, else of the float model."""
+    """The policy's classes: of its integer form if it has one, else of the float model."""
     form = source.form
     stateful = (
         described(source.onnx, source.features, source.feature_settings, source.name)["states"]

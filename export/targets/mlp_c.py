@@ -1,4 +1,4 @@
-"""A small network as integer C99 (the idea of LiteFlow), with what integers cost it."""
+"""Exports a small network as integer C99 (the idea of LiteFlow), with what integers cost it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from export.compiled import checked_header
+from export.compiled import prove_header
 from export.fixed import to_integers, to_values
 from export.harness import CannotRun
 from export.ir import Ints
@@ -41,7 +41,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: how the integers differ from the float model, where there is one."""
+    """State for the manifest how the integers differ from the float model if there is one."""
     form = source.form
     if form is None or not source.onnx:
         return {}
@@ -58,7 +58,7 @@ def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict
     }
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Compile as a kernel would, run every vector, compare and time."""
@@ -67,12 +67,12 @@ def check(
         raise CannotRun("the bundle has no form to compare with")
     (header,) = bundle.files("mlp-c")
     unit = None if form.kind == "mlp" else stateful_unit(bundle.identifier, form.outputs)
-    report = checked_header(header, bundle.identifier, form, vectors, params, work, unit)
-    said = bundle.manifest["targets"]["mlp-c"]
+    report = prove_header(header, bundle.identifier, form, vectors, params, work, unit)
+    listed = bundle.manifest["targets"]["mlp-c"]
     answers = decided(bundle.probability, bundle.threshold)
     found = disagreements(form.evaluate(bundle.integers).classes, answers)
-    loss = {**said.get("disagreement", {}), "stored_in_bundle": found}
-    return report | {"disagreement": loss, "drift": said.get("drift", {})}
+    loss = {**listed.get("disagreement", {}), "stored_in_bundle": found}
+    return report | {"disagreement": loss, "drift": listed.get("drift", {})}
 
 
 def stateful_unit(identifier: str, outputs: int) -> str:
@@ -92,7 +92,7 @@ def stateful_unit(identifier: str, outputs: int) -> str:
 def _drift(source: Source, floats: Any) -> dict[str, float]:
     """Largest difference of the answers over a sequence of stored observations, again and again.
 
-    Of probabilities where the model answers with one, else of scores.
+    The answers are probabilities if the model has one, else scores.
     """
     form: Any = source.form
     rows = len(source.values)

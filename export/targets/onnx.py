@@ -1,4 +1,4 @@
-"""The float model as ONNX: opset pinned, features and states described in the metadata."""
+"""Exports the float model as ONNX: opset pinned, features and states in the metadata."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS_ALONE = 8
 def emit(source: Source, options: Options) -> dict[str, bytes]:
     """``<identifier>.onnx``, as training converted it but for the options.
 
-    A model without a form is what its ONNX file is: where options alter that, the file as trained
+    A model without a form is what its ONNX file is: if options alter that, the file as trained
     comes along as ``<identifier>_trained.onnx``, and verification makes the other from it anew.
     """
     content = source.onnx
@@ -69,15 +69,15 @@ def _as_trained(options: Options) -> bool:
 
 
 def stated(source: Source, options: Options, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """For the manifest: opset, batch, number of states, and what int8 cost."""
+    """State for the manifest the opset, the batch, the number of states, and what int8 cost."""
     name = f"{source.identifier}.onnx"
     content = files[name]
-    said = described(content, source.features, source.feature_settings, name)
-    said["batch"] = batch_of(content, name)
-    return said | ({"int8": int8_loss(content, source)} if options.int8 else {})
+    listed = described(content, source.features, source.feature_settings, name)
+    listed["batch"] = batch_of(content, name)
+    return listed | ({"int8": int8_loss(content, source)} if options.int8 else {})
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Answers on the stored vectors against the trained model's, within a tolerance.
@@ -88,25 +88,25 @@ def check(
     """
     path = bundle.directory / f"{bundle.identifier}.onnx"
     content = path.read_bytes()
-    said = bundle.manifest["targets"]["onnx"]
-    if ("int8" in said) != bool(bundle.manifest["options"].get("int8")):
+    listed = bundle.manifest["targets"]["onnx"]
+    if ("int8" in listed) != bool(bundle.manifest["options"].get("int8")):
         raise CannotRun(f"{path.name}: the manifest's options and its int8 differ")
     found = described(content, bundle.features, bundle.settings, path.name)
     x = np.zeros((0, len(bundle.features)), dtype=np.int64)
     if bundle.form is not None and vectors is not None:
         start = vectors.counts["stored"]
         x = vectors.x[: start + params.random]
-    alone = [] if "int8" in said or found["states"] else list(bundle.values[:ROWS_ALONE, None])
+    alone = [] if "int8" in listed or found["states"] else list(bundle.values[:ROWS_ALONE, None])
     batches = [bundle.values, *alone, *([to_values(x, bundle.features)] if len(x) else [])]
     answers, *others = predict_apart(content, batches, path.name, work, params.timeout_s)
     if answers.shape != bundle.probability.shape:
         raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
     error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
-    # Real scores may be of any size, and float32 keeps so many digits alone.
+    # Real scores may be of any size, and float32 keeps a fixed number of digits.
     tolerance *= size_of(bundle.probability, bundle.output.kind)
-    if "int8" in said:
-        tolerance = max(tolerance, float(said["int8"]["tolerance"]))
+    if "int8" in listed:
+        tolerance = max(tolerance, float(listed["int8"]["tolerance"]))
     report: dict[str, Any] = {
         "vectors": len(error),
         # Written so that a NaN counts as a mismatch.
@@ -116,8 +116,8 @@ def check(
         **found,
         "batch": batch_of(content, path.name),
     }
-    if "int8" in said:
-        report["int8"] = said["int8"]
+    if "int8" in listed:
+        report["int8"] = listed["int8"]
     elif not found["states"]:
         # Quantised activations share one scale per batch, a float model's rows nothing.
         unlike = ~(np.abs(np.concatenate(others[: len(alone)]) - answers[:ROWS_ALONE]) <= tolerance)
@@ -129,7 +129,7 @@ def check(
             floats = decided(others[-1], bundle.threshold)
             differing = int((floats != bundle.form.evaluate(x).classes).sum())
         report["integer_form"] = {"vectors": len(x), "disagreements": differing}
-        if differing > differing_at_most(len(x), "int8" in said):
+        if differing > differing_at_most(len(x), "int8" in listed):
             report["mismatches"] += differing
             report["error"] = (
                 f"{path.name}: decides otherwise than model.json on {differing} of {len(x)} "

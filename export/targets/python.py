@@ -1,4 +1,4 @@
-"""A Python module that needs nothing but Python."""
+"""Exports a Python module that needs nothing but Python."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     return {f"{source.identifier}.py": text}
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Run it in an interpreter of its own, isolated from this one's packages."""
@@ -61,8 +61,8 @@ def check(
     command = [sys.executable, "-I", "-S", "-B", "-c", _RUN, str(path.resolve())]
     done = run_command(command, params.timeout_s, json.dumps(given).encode())
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CannotRun(f"{path.name} failed: {said[-1] if said else done.returncode}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"{path.name} failed: {lines[-1] if lines else done.returncode}")
     found = json.loads(done.stdout)
     scores = np.array([answer[0] for answer in found["answers"]], dtype=np.int64)
     classes = np.array([answer[1] for answer in found["answers"]], dtype=np.int64)

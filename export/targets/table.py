@@ -1,4 +1,4 @@
-"""Table file that a kernel module reads, its C reader and the module around it."""
+"""Exports a table file that a kernel module reads, its C reader and the module around it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from export.vectors import Vectors, timing_rows
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
 READER = ("cczoo_table.h", "cczoo_table.c")
 SEVERAL_READER = ("cczoo_scores.h", "cczoo_scores.c")
-"""Beside the other, of trees with several scores."""
+"""The reader of trees with several scores, beside the other one."""
 DAMAGE_BYTES = 1 << 26
 """Bytes that may be read while damaged files are tried; a second or so."""
 CC_NAME_BYTES = 15
@@ -61,7 +61,7 @@ int model_classify(const int32_t *f) { return cczoo_scores_classify(&loaded, f, 
 
 
 def refuses(form: Form) -> str:
-    """Why the file can't carry a form; empty where it can."""
+    """Why the file can't carry a form; empty if it can."""
     return refusal(form)
 
 
@@ -95,7 +95,7 @@ def emit(source: Source, options: Options) -> dict[str, str | bytes]:
     }
 
 
-def check(
+def prove(
     bundle: Bundle, vectors: Vectors | None, params: VerifyParams, work: Path
 ) -> dict[str, Any]:
     """Read it back, run every vector through the C reader, damage it, compile the module."""
@@ -137,7 +137,7 @@ def check(
 
 
 def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
-    """What compiling the module says."""
+    """What compiling the module gave."""
     module = work / "kernel_module"
     module.mkdir()
     for path in files.values():
@@ -171,8 +171,8 @@ def _damage(
     asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
     done = run_command([str(executable), *asked], timeout_s)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CannotRun(f"damaged copies of {table.name}: {' '.join(said[:3])}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"damaged copies of {table.name}: {' '.join(lines[:3])}")
     return dict(
         zip(("inverted", "truncated", "accepted"), map(int, done.stdout.split()), strict=True)
     )

@@ -122,7 +122,7 @@ def _shape(form: Tree, box: _Box, leaves: list[int], shapes: list[dict[str, Any]
     elif feature >= 0:
         lines, kind = ("…", f"{leaves[box.node]} leaves"), "more"
     else:
-        shared = nodes.value[box.node] > form.cut
+        shared = nodes.value[box.node] > form.decision_threshold
         share = nodes.value[box.node] / Q16
         lines, kind = (form.labels[shared], f"{share:.2f}"), "sb" if shared else "nsb"
     shapes.append(

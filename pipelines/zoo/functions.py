@@ -37,12 +37,12 @@ def write(name: str, zoo: Path) -> Path:
         "created_by": f"cczoo zoo release {name}",
         "labels": source.labels,
         "threshold": source.threshold,
-        "scaling": _told(source.scaling),
+        "scaling": _told(source.quantization_error),
     }
     files = {
         "model.json": dumps(source.form).encode(),
         "vectors.json": vectors_file(source.values, source.probability),
-        "metrics.json": json_file({"headline": {}, "error": _told(source.scaling)}),
+        "metrics.json": json_file({"headline": {}, "error": _told(source.quantization_error)}),
         "card.md": _card(source).encode(),
     }
     return store.save(zoo / name, meta, files).directory
@@ -112,7 +112,7 @@ def _card(source: Source) -> str:
     )
     return environment.get_template("functions.md.j2").render(
         name=source.name,
-        error=source.scaling,
+        error=source.quantization_error,
         curve=source.form.curve,
         step=source.features[0].scale,
         schema_hash=source.schema_hash,

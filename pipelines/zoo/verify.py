@@ -77,7 +77,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     error = np.abs(answers - source.probability)
     error = error.reshape(len(source.values), -1).max(axis=1)
     error /= size_of(source.probability, source.output.kind)
-    mismatches = int((~(error <= tolerance_of(source.scaling, 1e-5))).sum())
+    mismatches = int((~(error <= tolerance_of(source.quantization_error, 1e-5))).sum())
     report = {"vectors": len(error), "mismatches": mismatches}
     problems = [f"{mismatches} stored answers differ"] if mismatches else []
     if source.form is not None:

@@ -13,9 +13,9 @@ from test_targets_c import source_of
 
 from data.errors import UserError
 from export.bpf import build
+from export.bpf.coupling import LABELS, NAME
 from export.bpf.files import MAX_IF_ELSE_NODES
 from export.bpf.nodes import HEADER, ROW, mirrored, nodes_file
-from export.companions.coupling import LABELS, NAME
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes

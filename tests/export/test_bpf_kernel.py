@@ -22,8 +22,8 @@ from test_export_verify import answered, rewrite
 from test_targets_c import source_of
 
 from export.bpf import build
+from export.bpf.coupling import LABELS
 from export.bpf.files import MAX_IF_ELSE_NODES
-from export.companions.coupling import LABELS
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes

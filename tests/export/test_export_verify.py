@@ -12,7 +12,7 @@ from export.manifest import FORM, MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from export.targets import TARGETS
 from export.vectors import make_vectors
-from export.verify import _check, verify
+from export.verify import _prove, verify
 from pipelines.cli import main
 
 NAMES = ["tree", "forest", "boosted", "linear", "svm"]
@@ -56,7 +56,7 @@ def answered(directory, name, params=QUICK):
     vectors = None
     if bundle.form is not None:
         vectors = make_vectors(bundle.form, bundle.integers, params.random, params.seed)
-    return _check(name, bundle, vectors, params, [])
+    return _prove(name, bundle, vectors, params, [])
 
 
 @needs_compiler

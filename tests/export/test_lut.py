@@ -12,7 +12,7 @@ from random_forms import SPECS
 from small_networks import ACTIONS, policy, recurrent
 
 from data.errors import UserError
-from export.compiled import checked_header
+from export.compiled import prove_header
 from export.document import dumps, loads
 from export.fixed import INT32_MAX, INT32_MIN
 from export.forms.grid import Grid
@@ -80,7 +80,7 @@ def test_compiled_table_answers_as_the_form(entries, q, places, interpolate, tmp
     assert files == emit("c", source, options)
     none = np.zeros((0, 1), dtype=np.int64)
     vectors = make_vectors(source.form, none, 300, 1)
-    report = checked_header(header, "nuwa_tanh", source.form, vectors, QUICK, tmp_path)
+    report = prove_header(header, "nuwa_tanh", source.form, vectors, QUICK, tmp_path)
     assert report["mismatches"] == 0
     assert report["sanitized"]["findings"] == 0
 
@@ -92,7 +92,7 @@ def test_one_wrong_entry_is_found(tmp_path):
     entry = source.form.curve.entries[100]
     (tmp_path / "nuwa_tanh.h").write_text(text.replace(f" {entry},", f" {entry + 1},", 1))
     vectors = make_vectors(source.form, np.zeros((0, 1), dtype=np.int64), 10, 1)
-    report = checked_header(
+    report = prove_header(
         tmp_path / "nuwa_tanh.h", "nuwa_tanh", source.form, vectors, QUICK, tmp_path
     )
     assert report["mismatches"] > 0

@@ -85,7 +85,9 @@ def test_the_weakest_comparison_goes_first():
 def test_nodes_of_a_forest_keep_the_trees_that_decide(grown):
     _, forest, x = grown
     silent = Nodes((0, -1, -1), (5, 10, 11), (2, 0, 0))
-    form = Forest(forest.features, forest.labels, forest.cut, (*forest.trees, silent))
+    form = Forest(
+        forest.features, forest.labels, forest.decision_threshold, (*forest.trees, silent)
+    )
     small = nodes.smaller(form, sum(map(len, form.trees)) - 2, x)
     assert len(small.trees[-1]) == 1
     assert small.trees[:-1] == forest.trees

@@ -24,7 +24,7 @@ from data.errors import UserError
 from export.document import dumps, loads
 from export.exp_table import ONE_BITS, exp2_negative, exp2_table
 from export.fixed import INT32_MAX, INT32_MIN, limits, to_integers, to_values
-from export.forms.rbf import LIMIT, Input, Rbf, near
+from export.forms.rbf import LIMIT, Input, Rbf, boundary_vectors
 from export.harness import SANITIZER_FLAGS, build
 from export.lower import NotLowerable, lower
 from export.onnx_file import convert
@@ -121,7 +121,7 @@ def test_evaluation_is_exact_for_any_32_bit_observation(form, seed):
     x = x[np.random.default_rng(seed).integers(len(x), size=40)]
     found = form.evaluate(x)
     assert found.scores.tolist() == [exactly(form, row) for row in x.tolist()]
-    assert (found.classes == (found.scores > form.cut)).all()
+    assert (found.classes == (found.scores > form.decision_threshold)).all()
 
 
 @settings(max_examples=40, deadline=None)
@@ -212,7 +212,9 @@ def test_threshold_of_decision_moves_into_the_cut(threshold, table, features, ma
     decision = estimator.decision_function(to_values(k, features))
     meant = 1 / (1 + np.exp(-decision)) > threshold
     assert (form.evaluate(k).classes != meant).sum() <= 1
-    assert form.cut / 2.0**form.shift == pytest.approx(math.log(threshold / (1 - threshold)))
+    assert form.decision_threshold / 2.0**form.shift == pytest.approx(
+        math.log(threshold / (1 - threshold))
+    )
 
 
 def test_own_probabilities_are_refused(table, features):
@@ -284,7 +286,7 @@ def test_equal_support_vectors_become_one(features):
 
 def test_near_finds_both_sides_of_the_cut_and_of_every_limit(machine):
     _, form = machine
-    rows = near(form, np.random.default_rng(4))
+    rows = boundary_vectors(form, np.random.default_rng(4))
     half = len(rows["boundary"]) // 2
     below, above = rows["boundary"][:half], rows["boundary"][half:]
     assert half > 100

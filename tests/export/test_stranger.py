@@ -17,8 +17,8 @@ from data.errors import UserError
 from export import sandbox
 from export.bpf.live import open_bundle
 from export.certificate import CERTIFICATE
-from export.companions.agreement import agreement
 from export.document import canonical, dumps, loads
+from export.feature_code.agreement import agreement
 from export.forms.grid import Grid
 from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
@@ -169,7 +169,7 @@ def test_an_altered_grid_disagrees_with_its_model(bundle):
     header = bundle / "tree_lut.h"
     grid = loads(table.read_bytes(), table.name)
     values = tuple(tuple(255 - v for v in row) for row in grid.values)
-    turned = Grid(grid.features, grid.labels, grid.cut, grid.edges, values)
+    turned = Grid(grid.features, grid.labels, grid.decision_threshold, grid.edges, values)
     table.write_text(dumps(turned))
     rewrite(bundle)
     source = source_of(read_bundle(bundle))
@@ -180,12 +180,12 @@ def test_an_altered_grid_disagrees_with_its_model(bundle):
     assert "isn't what the manifest says" in reports["lut"]["error"]
 
 
-def test_a_companion_of_other_settings_is_refused(zoo, tmp_path, capsys):
+def test_feature_code_of_other_settings_is_refused(zoo, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["export", "smartsbd-dt", "-t", "c", "--out", str(out)]) == 0
     capsys.readouterr()
     rewrite(out, lambda m: m["targets"]["c"]["companion"].update(min_samples=9))
-    refused(out, capsys, "layout and companion aren't those of its options")
+    refused(out, capsys, "layout and feature code aren't those of its options")
 
 
 def test_models_that_exist_as_onnx_alone_are_bound_to_their_file(bundles, tmp_path, capsys):
@@ -303,7 +303,7 @@ def test_foreign_code_runs_in_the_sandbox_alone(bundle, canary, tmp_path, capsys
     assert "runs code that cczoo didn't emit" in shown.err
     report = json.loads(shown.out)
     assert report["ok"] is False
-    assert "python: foreign code, run in a sandbox: not certified" in report["problems"]
+    assert "python: foreign code, run in a sandbox: not proved" in report["problems"]
     found = {target["target"]: target for target in report["targets"]}
     assert found["python"].get("error") is None, found["python"]
     assert found["python"]["mismatches"] == 0

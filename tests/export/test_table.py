@@ -20,7 +20,7 @@ from export.manifest import read_bundle
 from export.params import Options, VerifyParams
 from export.table_file import HEAD, RIGHT_BITS, crc32c, read, write
 from export.targets import emit
-from export.targets.table import check
+from export.targets.table import prove
 from export.vectors import make_vectors
 from export.verify import verify
 from features.spec import schema_hash
@@ -243,7 +243,7 @@ def test_a_reader_that_answers_otherwise_is_found(bundles, tmp_path):
     assert "<= s32_at(node) ?" in text
     reader.write_text(text.replace("<= s32_at(node) ?", "< s32_at(node) ?"))
     vectors = make_vectors(bundle.form, bundle.integers, 50, 1)
-    report = check(bundle, vectors, VerifyParams(), tmp_path)
+    report = prove(bundle, vectors, VerifyParams(), tmp_path)
     assert 0 < report["mismatches"] < len(vectors.x) // 2
 
 

@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from data.errors import UserError
 from data.store import iter_connections
-from export.companions import sbd as companion
-from export.companions.agreement import agreement
 from export.document import canonical
 from export.entry import write_entry
+from export.feature_code import sbd as generator
+from export.feature_code.agreement import agreement
 from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from features.params import SbdParams
@@ -88,15 +88,15 @@ def test_the_c_is_for_the_models_windows(bundle, events_dir, tables, tmp_path):
 
 def test_verify_finds_a_constant_of_other_windows(bundle, tmp_path, capsys):
     assert cli.main(["verify", str(bundle), "--random", "20", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["targets"][0]["companion"]
-    assert told["windows"] > 0
-    assert told["mismatches"] == 0
+    report = json.loads(capsys.readouterr().out)["targets"][0]["companion"]
+    assert report["windows"] > 0
+    assert report["mismatches"] == 0
     good = read_bundle(bundle)
     header = bundle / "short_sbd.h"
     header.write_text(header.read_text().replace(FACTOR.format(25), FACTOR.format(50)))
     work = tmp_path / "work"
     work.mkdir()
-    assert companion.check(good, VerifyParams(), work)["mismatches"] > 0
+    assert generator.prove(good, VerifyParams(), work)["mismatches"] > 0
     resealed(bundle)
     assert cli.main(["verify", str(bundle), "--random", "20"]) == 1
 
@@ -107,7 +107,7 @@ def test_a_manifest_that_contradicts_the_model_is_refused(bundle):
 
     resealed(bundle, alter)
     with pytest.raises(UserError, match="another window_factor than the model"):
-        companion.made_for(read_bundle(bundle))
+        generator.made_for(read_bundle(bundle))
 
 
 def resealed(bundle, alter=lambda manifest: None):
@@ -163,17 +163,17 @@ def test_a_directory_of_both_is_refused(tables, tmp_path):
 def test_a_table_of_other_definitions_is_refused(entry, tables, tmp_path):
     model = store.load(entry)
     kept = pl.read_parquet_metadata(tables[25])
-    told = {key: value for key, value in kept.items() if key.startswith("cczoo.")}
+    stated = {key: value for key, value in kept.items() if key.startswith("cczoo.")}
     path = tmp_path / "f.parquet"
     frame = pl.read_parquet(tables[25])
-    frame.write_parquet(path, metadata={**told, "cczoo.smartsbd": "0" * 64})
+    frame.write_parquet(path, metadata={**stated, "cczoo.smartsbd": "0" * 64})
     with pytest.raises(UserError, match="other definitions"):
         computed_with.check(path, model)
-    del told[computed_with.KEY]
-    pl.read_parquet(tables[50]).write_parquet(path, metadata=told)
+    del stated[computed_with.KEY]
+    pl.read_parquet(tables[50]).write_parquet(path, metadata=stated)
     with pytest.raises(UserError, match="an earlier version"):
         computed_with.check(path, store.load("smartsbd-dt"))
-    frame.write_parquet(path, metadata={**told, computed_with.KEY: "[25"})
+    frame.write_parquet(path, metadata={**stated, computed_with.KEY: "[25"})
     with pytest.raises(UserError, match="isn't a JSON object"):
         computed_with.check(path, model)
 

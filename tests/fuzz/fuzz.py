@@ -106,7 +106,7 @@ def with_features(source: str) -> Callable[[Path], tuple[list[str], dict[str, st
 
 TARGETS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
     "table": compiled("table_fuzz.c", f"-I{RUNTIME}"),
-    "companion": with_features("companion_fuzz.c"),
+    "feature_code": with_features("feature_code_fuzz.c"),
     "document": interpreted("document_fuzz.py"),
     "manifest": interpreted("manifest_fuzz.py"),
 }

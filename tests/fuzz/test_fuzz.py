@@ -12,7 +12,7 @@ from features.spec import schema_hash
 from models.meta import Meta
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
-LEAST = {"companion": 100, "document": 300, "manifest": 100, "table": 1000}
+LEAST = {"feature_code": 100, "document": 300, "manifest": 100, "table": 1000}
 """Executions that a busy machine reaches in the time; fewer mean that nothing was fuzzed."""
 
 

@@ -1,4 +1,4 @@
-"""The congestion control of MPTCP's subflows that obeys a verdict on their bottleneck."""
+"""Exports the congestion control that couples subflows by a verdict on their bottleneck."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from export.render import render
 from export.source import Source
 
 LABELS = ("NSB", "SB")
-"""Of the models that it obeys: uncoupled, coupled."""
+"""Labels of the models that it obeys: uncoupled, coupled."""
 NAME = "cczoo_sbd"
-"""In the kernel, 15 characters at most."""
+"""Its name in the kernel, 15 characters at most."""
 
 
 def sources(source: Source, given: Mapping[str, Any]) -> dict[str, str]:

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_companion import DENSE, USUAL, hostile_calls, source_of
+from test_feature_code import DENSE, USUAL, built, hostile_calls, source_of
+from test_feature_code import compared as differing
 
 from data.errors import UserError
 from data.ingest import ingest
-from export.companions.agreement import agreement
-from export.companions.feed_pairs import build_pair_feed, partitions
-from export.companions.random_calls import random_calls
-from export.companions.sbd import settings as stated
+from export.feature_code.agreement import agreement
+from export.feature_code.feed import build_feed, partitions
+from export.feature_code.random_calls import random_calls
+from export.feature_code.sbd import settings as stated
 from export.harness import SANITIZER_FLAGS
 from export.manifest import bundle_files
 from export.params import Options
@@ -28,31 +29,6 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("gcc") or shutil.which("clang")), reason="no C compiler on this machine"
 )
 THREE = Path(__file__).parents[2] / "data" / "raw" / "three-subflows" / "three-subflows"
-
-
-def built(work, subflows, features=FEATURES, params=USUAL, flags=None):
-    work.mkdir(parents=True, exist_ok=True)
-    options = Options(subflows=subflows)
-    model = source_of(features, params)
-    for name, content in bundle_files(model, ["c"], options, "the tests").items():
-        (work / name).write_bytes(content)
-    (work / "build").mkdir()
-    made_of = (work, "a_model", work / "build", 120)
-    return build_pair_feed(*made_of, features=features, subflows=subflows, flags=flags)
-
-
-def differing(feed, made, features=FEATURES, params=USUAL):
-    """Windows of pairs, pairs and partitions that the C has otherwise, numbers of sets seen."""
-    form = source_of(features).form
-    windows = wrong = 0
-    sets = set()
-    for (given_calls, wifi), answer in zip(made, feed.run(made, 120), strict=True):
-        meant = evaluate_pairs(given_calls, wifi, feed.subflows, params, features)
-        classes = form.evaluate(meant.x).classes
-        windows += len(meant.window)
-        wrong += answer.unlike(meant, classes)
-        sets |= set(answer.sets.tolist())
-    return windows, wrong, sets
 
 
 def made_up(seed, count, subflows, params):
@@ -68,7 +44,7 @@ def sanitized(tmp_path_factory):
     work = tmp_path_factory.mktemp("sanitized")
     if missing := no_sanitizers(work, 60):
         pytest.skip(missing)
-    return built(work / "bundle", 3, params=DENSE, flags=SANITIZER_FLAGS)
+    return built(work / "bundle", params=DENSE, flags=SANITIZER_FLAGS, subflows=3)
 
 
 @st.composite
@@ -95,7 +71,7 @@ def test_made_up_connections_under_sanitizers(sanitized):
 
 
 def test_eight_subflows_as_a_kernel_compiles_it(tmp_path):
-    feed = built(tmp_path, 8, params=DENSE)
+    feed = built(tmp_path, params=DENSE, subflows=8)
     windows, wrong, sets = differing(feed, made_up(22, 5, 8, DENSE), params=DENSE)
     assert windows > 300
     assert wrong == 0
@@ -117,7 +93,7 @@ def test_eight_subflows_as_a_kernel_compiles_it(tmp_path):
     ids=["no throughput", "no warping"],
 )
 def test_a_model_gets_the_features_that_it_uses(features, tmp_path):
-    feed = built(tmp_path, 3, features)
+    feed = built(tmp_path, features, subflows=3)
     windows, wrong, _ = differing(feed, made_up(23, 5, 3, USUAL), features)
     assert windows > 12
     assert wrong == 0
@@ -156,13 +132,13 @@ def test_for_two_subflows_nothing_is_new():
 )
 def test_a_single_slip_would_be_found(right, wrong, tmp_path):
     subset = (FEATURES[0], FEATURES[-1])
-    built(tmp_path, 4, subset, DENSE)
+    built(tmp_path, subset, DENSE, subflows=4)
     header = tmp_path / "a_model_sbd.h"
     assert right in header.read_text()
     header.write_text(header.read_text().replace(right, wrong))
     (tmp_path / "slip").mkdir()
     made_of = (tmp_path, "a_model", tmp_path / "slip", 120)
-    feed = build_pair_feed(*made_of, features=subset, subflows=4)
+    feed = build_feed(*made_of, features=len(subset), subflows=4)
     assert differing(feed, made_up(25, 10, 4, DENSE), subset, DENSE)[1] > 0
 
 

@@ -1,11 +1,12 @@
-"""How far exported features agree with Python's, over whole logs.
+"""Measures how far exported features agree with Python's, over whole logs.
 
-For each bundle: windows of which the C and the fixed-point reference differ (must be 0), and what
-fixed point changes against the floating-point features and the float model of training. Of three
-and more subflows (``--set subflows=3``) every pair's window counts, and every partition.
+For each bundle it counts the windows in which the C and the fixed-point reference differ (which
+must be 0), and measures what fixed point changes against the floating-point features and the float
+model of training. With three and more subflows (``--set subflows=3``) the windows of every pair
+count, and every partition.
 
     cczoo export smartsbd-dt -t c -t onnx --out build/smartsbd-dt
-    python -m export.companions.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
+    python -m export.feature_code.agreement build/smartsbd-dt --logs data/raw/smartsbd-paper
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ from data.labels import pair_label
 from data.place import scratch
 from data.schema import LABELS
 from data.store import iter_connections
-from export.companions.feed import Answer, Feed
-from export.companions.feed_pairs import PairAnswer, PairFeed
-from export.companions.sbd import feed_of, made_for
+from export.feature_code.feed import Feed
+from export.feature_code.sbd import feed_of, made_for
 from export.fixed import to_integers
 from export.harness import CannotRun
 from export.manifest import Bundle
@@ -57,9 +57,8 @@ class Agreement:
     """Counts of one bundle over the connections so far."""
 
     bundle: Bundle
-    feed: Feed | PairFeed
+    feed: Feed
     params: SbdParams
-    subflows: int
     connections: int = 0
     fixed: int = 0
     floating: int = 0
@@ -74,15 +73,15 @@ class Agreement:
         acks = needs_throughput(features)
         made = []
         for row, events in batch:
-            chosen = choose_subflows(events, self.subflows)
+            chosen = choose_subflows(events, self.feed.subflows)
             if chosen is not None:
                 kept = {subflow: events[subflow] for subflow in chosen}
                 given = calls(events, chosen, self.params, acks)
                 made.append((row, kept, chosen, given, wifi_of(row, chosen)))
         given_to = [(given, wifi) for *_, given, wifi in made]
-        answers: Sequence[Answer | PairAnswer] = self.feed.run(given_to, TIMEOUT_S)
+        answers = self.feed.run(given_to, TIMEOUT_S)
         for (row, kept, chosen, given, wifi), answer in zip(made, answers, strict=True):
-            meant = evaluate_pairs(given, wifi, self.subflows, self.params, features)
+            meant = evaluate_pairs(given, wifi, self.feed.subflows, self.params, features)
             self.mismatches += answer.unlike(meant, self._form_classes(meant.x))
             found = pair_windows(row, kept, self.params)[0]
             floats = self._floats([window for _, window in found])
@@ -110,7 +109,7 @@ class Agreement:
         truth = np.array([label == LABELS[0] for label in self.labels], np.int64)
         return {
             "name": self.bundle.manifest["name"],
-            "subflows": self.subflows,
+            "subflows": self.feed.subflows,
             "connections": self.connections,
             "windows_fixed": self.fixed,
             "mismatches_c_reference": self.mismatches,
@@ -197,7 +196,7 @@ def _begin(path: Path, work: Path) -> Agreement:
         feed = feed_of(bundle, work, TIMEOUT_S)
     except CannotRun as error:
         raise UserError(f"{path}: {error}") from None
-    return Agreement(bundle, feed, *made_for(bundle))
+    return Agreement(bundle, feed, made_for(bundle)[0])
 
 
 def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
@@ -207,7 +206,7 @@ def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
 
 
 def main() -> int:
-    """Print the agreement of bundles as JSON; 1 when the C differs anywhere."""
+    """Print the agreement of bundles as JSON; exit status 1 if the C differs anywhere."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

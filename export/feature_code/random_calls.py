@@ -1,4 +1,4 @@
-"""Connections that no kernel would make: the calls that a wrong stream would get wrong."""
+"""Makes up connections that no kernel would see, to catch a wrong streaming computation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def random_calls(rng: np.random.Generator, params: SbdParams, subflows: int = 2)
         clocks that jump, RTTs of all 32 bits, subflows and states that don't exist.
     """
     base_us = rng.integers(1, 10 ** rng.integers(2, 6), subflows)
-    # Of the largest min RTT: what keeps some windows within LENGTH calls.
+    # In terms of the largest min RTT: this keeps some windows within LENGTH calls.
     usual_us = max(2, int(base_us.max()) * params.window_factor // int(rng.integers(20, 600)))
     n = LENGTH
     subflow = rng.integers(0, subflows, n)

@@ -1,4 +1,7 @@
-"""SmartSBD's features as integer C, ``<identifier>_sbd.h``: :mod:`features.fixed_sbd`, streamed."""
+"""Generates SmartSBD's features as integer C, ``<identifier>_sbd.h``.
+
+The C computes call by call what :mod:`features.fixed_sbd` computes from a whole connection.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,8 @@ import numpy as np
 
 from data.errors import UserError
 from data.schema import CONGESTED_STATES
-from export.companions.feed import Answer, Feed, build_feed
-from export.companions.feed_pairs import PairAnswer, PairFeed, build_pair_feed
-from export.companions.random_calls import random_calls
+from export.feature_code.feed import Feed, build_feed
+from export.feature_code.random_calls import random_calls
 from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
@@ -29,14 +31,14 @@ FIELDS = {"RTT": "rtt_us", "CState": "congested", "Thpt": "rate"}
 """Series -> its array in ``struct sbd_grid``."""
 TYPES = {"RTT": "uint32_t", "CState": "uint8_t", "Thpt": "uint32_t"}
 WINDOW_MAX_US = 1 << 36
-"""As long as the largest factor makes a window of the largest RTT."""
+"""The longest window: the largest factor times the largest RTT."""
 STRANGER = {
     False: "subflow != 0 && subflow != 1",
     True: "subflow < 0 || subflow >= SBD_SUBFLOWS",
 }
-"""In C: no subflow of the state's."""
+"""Condition in C: the subflow isn't one of the state's."""
 CONNECTIONS = 40
-"""That verification makes up."""
+"""Connections that verification makes up."""
 
 
 def carries(features: Sequence[Feature]) -> bool:
@@ -45,18 +47,18 @@ def carries(features: Sequence[Feature]) -> bool:
 
 
 def settings(source: Source, options: Options) -> dict[str, Any]:
-    """The model's settings of windows, and the number of subflows where it isn't two."""
+    """The model's settings of windows, and the number of subflows if it isn't two."""
     many = {"subflows": options.subflows} if options.subflows > 2 else {}
     return _windows(source).model_dump() | many
 
 
 def made_for(bundle: Bundle) -> tuple[SbdParams, int]:
-    """Settings of the bundle's model, and the number of subflows of its companion.
+    """Settings of the bundle's model, and the number of subflows of its feature code.
 
     Raises
     ------
     UserError
-        When the manifest holds no such settings, or its companion is of others than the model's.
+        When the manifest holds no such settings, or its feature code has others than the model.
     """
     stated = dict(bundle.manifest["targets"]["c"]["companion"])
     subflows = int(stated.pop("subflows", 2))
@@ -64,8 +66,8 @@ def made_for(bundle: Bundle) -> tuple[SbdParams, int]:
     meant = SbdParams.parse(bundle.settings, where)
     if other := differing(stated, meant.model_dump()):
         raise UserError(
-            f"{bundle.directory}: its companion is for windows of another {', '.join(other)} than "
-            "the model: export it again"
+            f"{bundle.directory}: its feature code is for windows of another {', '.join(other)} "
+            "than the model: export it again"
         )
     return meant, subflows
 
@@ -140,11 +142,11 @@ def emit(source: Source, options: Options) -> dict[str, str]:
 
 
 def header_name(identifier: str) -> str:
-    """File name of a model's companion."""
+    """File name of a model's feature code."""
     return f"{identifier}_sbd.h"
 
 
-def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
+def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     """Feed made-up connections, tame and hostile, and compare every window."""
     window, subflows = made_for(bundle)
     feed = feed_of(bundle, work, params.timeout_s)
@@ -154,8 +156,7 @@ def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
         for _ in range(CONNECTIONS)
     ]
     windows = mismatches = 0
-    answers: Sequence[Answer | PairAnswer] = feed.run(made, params.timeout_s)
-    for (calls, wifi), answer in zip(made, answers, strict=True):
+    for (calls, wifi), answer in zip(made, feed.run(made, params.timeout_s), strict=True):
         meant = evaluate_pairs(calls, wifi, subflows, window, bundle.features)
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
@@ -170,18 +171,16 @@ def check(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     }
 
 
-def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed | PairFeed:
-    """A bundle's companion compiled as a kernel would, for its number of subflows."""
+def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed:
+    """A bundle's feature code compiled as a kernel would, for its number of subflows."""
     made_of = (bundle.directory, bundle.identifier, work, timeout_s)
     _, subflows = made_for(bundle)
-    if subflows > 2:
-        return build_pair_feed(*made_of, features=bundle.features, subflows=subflows)
-    return build_feed(*made_of, features=bundle.features)
+    return build_feed(*made_of, features=len(bundle.features), subflows=subflows)
 
 
 def _classes(bundle: Bundle, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if bundle.form is None:
-        raise ValueError("a companion is only made beside a form")
+        raise ValueError("feature code is only made beside a form")
     return bundle.form.evaluate(x).classes
 
 

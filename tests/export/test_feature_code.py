@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from data.errors import UserError
 from data.ingest import ingest
 from data.store import iter_connections
-from export.companions import companion
-from export.companions.feed import build_feed
-from export.companions.random_calls import random_calls
+from export.feature_code import generator
+from export.feature_code.feed import build_feed
+from export.feature_code.random_calls import random_calls
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
-from export.harness import SANITIZER_FLAGS
+from export.harness import SANITIZER_FLAGS, CannotRun
 from export.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.sanitize import no_sanitizers
 from export.source import Source
 from export.verify import verify
-from features.fixed_sbd import evaluate, wifi_of
+from features.fixed_sbd import evaluate_pairs, wifi_of
 from features.fixed_series import Calls, calls
 from features.params import SbdParams
 from features.smartsbd import FEATURES
@@ -60,25 +60,33 @@ def source_of(features, params=USUAL):
     )  # fmt: skip
 
 
-def built(work, features=FEATURES, params=USUAL, flags=None):
+def built(work, features=FEATURES, params=USUAL, flags=None, subflows=2):
     work.mkdir(parents=True, exist_ok=True)
-    files = bundle_files(source_of(features, params), ["c"], Options(), "the tests")
+    options = Options(subflows=subflows)
+    files = bundle_files(source_of(features, params), ["c"], options, "the tests")
     for name, content in files.items():
         (work / name).write_bytes(content)
     (work / "build").mkdir()
-    return build_feed(work, "a_model", work / "build", 120, features=features, flags=flags)
+    made_of = (work, "a_model", work / "build", 120)
+    return build_feed(*made_of, features=len(features), subflows=subflows, flags=flags)
 
 
-def differing(feed, made, features=FEATURES, params=USUAL):
-    """Windows, and how many of them the C has otherwise."""
+def compared(feed, made, features=FEATURES, params=USUAL):
+    """Windows of pairs, what the C has otherwise, and the numbers of sets seen."""
     form = source_of(features).form
-    answers = feed.run(made, 120)
     windows = wrong = 0
-    for (given_calls, wifi), answer in zip(made, answers, strict=True):
-        meant = evaluate(given_calls, wifi, params, features)
+    sets = set()
+    for (given_calls, wifi), answer in zip(made, feed.run(made, 120), strict=True):
+        meant = evaluate_pairs(given_calls, wifi, feed.subflows, params, features)
         windows += len(meant.window)
         wrong += answer.unlike(meant, form.evaluate(meant.x).classes)
-    return windows, wrong
+        sets |= set(answer.sets.tolist())
+    return windows, wrong, sets
+
+
+def differing(*of, **also):
+    """Windows, and how many of them the C has otherwise."""
+    return compared(*of, **also)[:2]
 
 
 @pytest.fixture(scope="module")
@@ -231,17 +239,55 @@ def test_a_single_slip_would_be_found(right, wrong, tmp_path):
     assert right in header.read_text()
     header.write_text(header.read_text().replace(right, wrong))
     (tmp_path / "slip").mkdir()
-    feed = build_feed(tmp_path, "a_model", tmp_path / "slip", 120, features=FEATURES)
+    feed = build_feed(tmp_path, "a_model", tmp_path / "slip", 120, features=len(FEATURES))
     rng = np.random.default_rng(15)
     made = [(random_calls(rng, DENSE), -1) for _ in range(40)]
     assert differing(feed, made, params=DENSE)[1] > 0
 
 
+def test_of_two_subflows_the_partition_is_the_class(sanitized):
+    rng = np.random.default_rng(16)
+    made = [(random_calls(rng, DENSE), -1) for _ in range(10)]
+    windows, wrong, sets = compared(sanitized, made, params=DENSE)
+    assert windows > 50
+    assert wrong == 0
+    assert sets == {1, 2}
+    for answer in sanitized.run(made, 120):
+        assert answer.window.tolist() == answer.fixed.window.tolist()
+        assert (answer.group[:, 1] == 0).tolist() == (answer.classes == 1).tolist()
+
+
+@pytest.mark.parametrize(("exported", "fed"), [(2, 3), (3, 2), (3, 4)])
+def test_a_header_is_fed_with_no_other_number_of_subflows(exported, fed, tmp_path):
+    built(tmp_path, FEATURES[:1], subflows=exported)
+    (tmp_path / "other").mkdir()
+    made_of = (tmp_path, "a_model", tmp_path / "other", 120)
+    with pytest.raises(CannotRun, match="the header is for"):
+        build_feed(*made_of, features=1, subflows=fed)
+
+
+@pytest.mark.parametrize(
+    ("subflows", "follows"), [(2, "sbd_compute(s, &s->grid[!s->filling]"), (3, "return sets;")]
+)
+def test_a_window_that_is_not_taken_is_found(subflows, follows, tmp_path):
+    built(tmp_path, FEATURES[:1], DENSE, subflows=subflows)
+    header = tmp_path / "a_model_sbd.h"
+    taken = f"s->ready = 0;\n\t{follows}"
+    assert taken in header.read_text()
+    header.write_text(header.read_text().replace(taken, follows))
+    (tmp_path / "slip").mkdir()
+    made_of = (tmp_path, "a_model", tmp_path / "slip", 120)
+    feed = build_feed(*made_of, features=1, subflows=subflows)
+    rng = np.random.default_rng(17)
+    with pytest.raises(CannotRun, match="still waits"):
+        feed.run([(random_calls(rng, DENSE, subflows), -1) for _ in range(10)], 120)
+
+
 def test_only_the_features_as_they_are_defined_now_travel():
-    assert companion("smartsbd", FEATURES[:3]) is not None
-    assert companion("smartsbd-plus", FEATURES[:3]) is None
+    assert generator("smartsbd", FEATURES[:3]) is not None
+    assert generator("smartsbd-plus", FEATURES[:3]) is None
     changed = FEATURES[0].__class__(**{**FEATURES[0].__dict__, "scale": 1000})
-    assert companion("smartsbd", (changed,)) is None
+    assert generator("smartsbd", (changed,)) is None
 
 
 @pytest.mark.parametrize("params", [{"max_points": 2000}])
