@@ -87,6 +87,18 @@ def test_a_table_of_another_version_costs_its_own_block_alone(tmp_path: Path) ->
     assert "Windows by truth and answer" in html
 
 
+def test_an_aim_whose_table_is_of_another_version_is_not_measured(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables(tmp_path)
+    write(tmp_path, "table6.json", {"unseen": [{"model": "smartsbd-dt"}], "unseen-varied": []})
+    html, missing = render(Inputs(tmp_path))
+    assert html.count("not measured") == 2
+    assert sum("table6.json: of another version" in line for line in missing) == 1
+    assert "table6.json: of another version of cczoo: unseen.0: " in caplog.text
+    assert "Accuracy of both classes per site" in html
+
+
 def test_results_are_drawn_and_the_page_is_offline(tmp_path: Path) -> None:
     tables(tmp_path)
     html, missing = render(Inputs(tmp_path))
