@@ -95,14 +95,20 @@ def _said(value: Interval, *, sign: bool = False) -> str:
     return form.format(value["mean"], value["low"], value["high"])
 
 
+def _drawable(loss: float | None) -> float:
+    return math.nan if loss is None else loss
+
+
 def _drawn(curve: Sequence[Point], best: int, *, standalone: bool) -> str:
     with style():
         from matplotlib import pyplot
 
         drawn, axes = pyplot.subplots(figsize=(5.2, 2.6))
         epochs = [row.epoch + 1 for row in curve]
-        axes.plot(epochs, [row.loss for row in curve], color=COLOURS[0], label="training")
-        checked = [row.validation_loss for row in curve]
+        axes.plot(
+            epochs, [_drawable(row.loss) for row in curve], color=COLOURS[0], label="training"
+        )
+        checked = [_drawable(row.validation_loss) for row in curve]
         axes.plot(epochs, checked, color=COLOURS[1], label="validation connections")
         axes.plot(epochs[best], checked[best], "o", color=COLOURS[1], label="kept")
         axes.set(xlabel="epoch", ylabel="cross-entropy (nats)", yscale="log")

@@ -111,7 +111,7 @@ def overview(inputs: Inputs) -> str:
             for site in sites:
                 ours = found.get((scheme, site))
                 paper = PAPER.get((scheme, site), {}).get("both")
-                row.append(interval(ours and ours.both, paper))
+                row.append(interval(ours.both if ours else None, paper))
             rows.append(row)
     columns = [Column("scheme", number=False), *(Column(names.dataset(s)) for s in sites)]
     told = paragraph(
@@ -143,8 +143,8 @@ def classes(inputs: Inputs) -> str:
                     [
                         names.scheme(scheme),
                         *(interval(a, b) for a, b in zip(ours, theirs, strict=True)),
-                        one and one.window,
-                        one and one.connection,
+                        one.window if one else None,
+                        one.connection if one else None,
                     ]
                 )
         columns = [

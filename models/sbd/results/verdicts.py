@@ -121,6 +121,7 @@ class Calibrated(Result):
     log_loss: float
 
 
-PLUS = ResultFile("plus.json", cast("type[Choice | None]", OrEmpty[Choice]), STEP)
+_Choice = OrEmpty[Choice]
+PLUS = ResultFile("plus.json", cast("type[Choice | None]", _Choice), STEP)
 LOFO = ResultFile("lofo.json", LeftOut, STEP)
 CALIBRATION = ResultFile("calibration.json", tuple[Calibrated, ...], STEP)
