@@ -27,6 +27,7 @@ from models.sbd.drift import compare as drift
 from models.sbd.drift import reference
 from models.sbd.evaluate.holdout import unseen_rows
 from models.sbd.params import Drift, Protocol
+from models.sbd.results.verdicts import LOFO
 from models.sbd.windows import Windows
 
 MODEL = "smartsbd-dt"
@@ -84,8 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             by_family = trials.compare(~np.isin(group, half), seed, ("family",))
             nothing["drift by family"].append(by_family["drift"])
         print(f"halves: {seed + 1} of {args.trials}", file=sys.stderr)
-    rows = json.loads(args.lofo.read_text())["families"] if args.lofo.is_file() else []
-    accuracy = {row["family"]: row["window"]["mean"] for row in rows if row["model"] == MODEL}
+    rows = LOFO.read_at(args.lofo).families if args.lofo.is_file() else ()
+    accuracy = {row.value: row.window["mean"] for row in rows if row.model == MODEL}
     family = trials.table.column("family")
     left_out = []
     for name in np.unique(family):

@@ -34,6 +34,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from features.sbd import features_of
+from models.sbd.results.groups import GROUPS
 
 ROOT = Path(__file__).resolve().parents[1]
 CITIES = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
@@ -137,12 +138,12 @@ def train(
             if todo and busy and done >= todo[0][0] * total:
                 todo.pop(0)[1](busy)
     seconds = time.monotonic() - begun
-    result = json.loads((out / "groups.json").read_text()) if run.returncode == 0 else {}
+    result = GROUPS.read(out) if run.returncode == 0 else None
     return {
         "status": run.returncode,
         "groups": total,
-        "rows": result.get("rows"),
-        "counts": result.get("counts"),
+        "rows": None if result is None else result.rows,
+        "counts": None if result is None else result.counts.model_dump(),
         "seconds": round(seconds, 1),
         "driver_mb": watch.driver // 1024,
         "worker_mb": watch.worker // 1024,
@@ -160,12 +161,12 @@ def register(out: Path, folder: Path) -> dict[str, Any]:
     tracking.ROOT = folder
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     tracking.client().search_registered_models()
-    result = json.loads((out / "groups.json").read_text())
+    result = GROUPS.read(out)
     begun, cpu = time.monotonic(), time.process_time()
     made = from_groups(Job(out, out, Params(), zoo=out / "zoo"), result, None, offline=False)
     return {
         "versions": len(made["versions"]),
-        "pointed": result["counts"]["pooled"],
+        "pointed": result.counts.pooled,
         "seconds": round(time.monotonic() - begun, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
     }
@@ -247,9 +248,7 @@ def killed(table: Path, folder: Path, params: Path) -> dict[str, Any]:
         todo = [(0.3, worker), (0.5, node)]
         disturbed = train(table, folder / "cluster", params, environment, todo)
     rows = [
-        json.loads((folder / name / "groups.json").read_text())["groups"]
-        if (folder / name / "groups.json").is_file()
-        else None
+        GROUPS.read(folder / name).groups if (folder / name / GROUPS.name).is_file() else None
         for name in ("alone", "cluster")
     ]
     return {

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import yaml
 
+from data.results import plain
+from models.sbd.results.neural import NEURAL
 from pipelines.cli import main as cczoo
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +49,7 @@ def main() -> int:
             if status:
                 return status
     if args.json:
-        print(json.dumps(json.loads((out / "neural.json").read_text()), indent=1))
+        print(json.dumps(plain(NEURAL.read(out)), indent=1))
     return 0
 
 

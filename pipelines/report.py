@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,13 +33,14 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.reporting import headline
     from pipelines.reporting.inputs import Inputs
     from pipelines.reporting.page import render
+    from pipelines.results import NUMBERS
 
     _check(args.root, args.out)
     inputs = Inputs(args.root)
     html, missing = render(inputs)
     numbers = headline.numbers(inputs)
     write_text(args.out, html)
-    write_text(args.out.with_name("headline.json"), json.dumps(numbers, indent=1) + "\n")
+    NUMBERS.write(args.out.parent, numbers)
     plots = write_plots(inputs, args.out.with_name("plots"))
     done = {
         "report": str(args.out),
@@ -85,6 +85,7 @@ def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
     import polars as pl
 
     from data.files import write_text
+    from models.sbd.results.verdicts import CALIBRATION, LOFO
     from pipelines.reporting.inputs import MissingInput
 
     frames: dict[str, pl.DataFrame] = {}
@@ -95,16 +96,18 @@ def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
         pass
     bins = [
         {
-            "model": row["model"],
-            "kind": row["kind"],
-            "probability": one["mean_probability"],
-            "share_sb": one["share_sb"],
-            "windows": one["windows"],
+            "model": row.model,
+            "kind": row.kind,
+            "probability": one.mean_probability,
+            "share_sb": one.share_sb,
+            "windows": one.windows,
         }
-        for row in inputs.optional("calibration.json") or []
-        for one in row["bins"]
+        for row in inputs.optional(CALIBRATION) or ()
+        for one in row.bins
     ]
-    coverage = ((inputs.optional("lofo.json") or {}).get("nested") or {}).get("coverage")
+    lofo = inputs.optional(LOFO)
+    nested = lofo.nested if lofo else None
+    coverage = [row.model_dump() for row in nested.coverage] if nested else []
     for name, rows in (("calibration", bins), ("coverage", coverage)):
         if rows:
             frames[name] = pl.DataFrame(rows)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.sbd.results.accuracy import RuleRow, SiteRow
 
 PAPER = (
     ("SmartSBD (DT), the paper's data", 0.896, 0.875, 0.917),
@@ -17,7 +20,7 @@ PAPER = (
 """smartsbd.txt Table 5, rows ALL: mean, SB, NSB."""
 
 
-def interval(value: Mapping[str, float | None] | None) -> str:
+def interval(value: Mapping[str, Any] | None) -> str:
     """``0.957 [0.951, 0.962]``, or a dash."""
     if not value or value["mean"] is None:
         return "–"
@@ -26,23 +29,22 @@ def interval(value: Mapping[str, float | None] | None) -> str:
     return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
 
 
-def others(
-    table5: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]], model: str
-) -> list[dict[str, str]]:
+def others(table5: Sequence[SiteRow], rules: Sequence[RuleRow], model: str) -> list[dict[str, str]]:
     """Rows of the comparison: this model, the baseline, the rules here, the paper's figures."""
     rows = []
     for row in table5:
-        if row["dataset"] == "ALL" and row["model"] in {model, "threshold"}:
-            rows.append(_row(row["model"], row))
-    rows += [_row(f"{row['rule']} (rule)", row) for row in rules if row["dataset"] == "ALL"]
+        if row.dataset == "ALL" and row.model in {model, "threshold"}:
+            rows.append(_row(row.model, row))
+    rows += [_row(f"{row.rule} (rule)", row) for row in rules if row.dataset == "ALL"]
     for name, *values in PAPER:
         texts = [f"{value:.3f}" for value in values]
         rows.append({"name": name, "both": texts[0], "sb": texts[1], "nsb": texts[2]})
     return rows
 
 
-def _row(name: str, row: Mapping[str, Any]) -> dict[str, str]:
-    return {"name": name, **{key: interval(row[key]) for key in ("both", "sb", "nsb")}}
+def _row(name: str, row: SiteRow | RuleRow) -> dict[str, str]:
+    texts = {"both": interval(row.both), "sb": interval(row.sb), "nsb": interval(row.nsb)}
+    return {"name": name, **texts}
 
 
 def render(**values: Any) -> str:

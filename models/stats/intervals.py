@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypedDict  # pydantic takes that of typing from Python 3.12 on
 
 from data.student import quantile
 
@@ -17,6 +17,13 @@ class Interval(TypedDict):
     mean: float | None
     low: float | None
     high: float | None
+
+
+class Counted(Interval):
+    """The interval of a mean over windows, and what it is a mean of."""
+
+    windows: int
+    connections: int
 
 
 def over_splits(values: ArrayLike, test_share: float, confidence: float = 0.95) -> Interval:

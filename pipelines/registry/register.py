@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.files import file_hash, write_text
+from data.files import file_hash
 from models import store
 from models.families import FAMILIES, name_of
 from pipelines import params, tracking
 from pipelines.output import print_json
 from pipelines.registry import outbox
 from pipelines.registry.outbox import Training
+from pipelines.results import NUMBERS, REGISTERED
 
 EXAMPLE = "example: python -m pipelines.registry.register --sync"
 
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if not offline:
         tracking.check_store()
     certificates = read_certificates(args.certificates)
-    metrics = json.loads(args.headline.read_text(encoding="utf-8"))
+    metrics = NUMBERS.read_at(args.headline)
     results = []
     for entries in by_family(args.zoo or store.TRAINED).values():
         tags = {name: tags_of(path, certificates, args.budget) for name, path in entries.items()}
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             "run": ", ".join(result["run"] for result in results),
             "versions": {k: v for result in results for k, v in result["versions"].items()},
         }
-        write_text(args.out, json.dumps(kept, indent=1) + "\n")
+        REGISTERED.write_at(args.out, kept)
     print_json(results[0] if len(results) == 1 else {"trainings": results})
     return 0
 

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from models.sbd.results.automl import AUTO_TABLE5, Table5
+from models.stats.intervals import Interval
 from pipelines.reporting import names
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, paragraph, stacked, table
 
-COMMAND = "cczoo train sbd --model auto --step protocol"
 
-
-def kept(inputs: Inputs) -> dict[str, Any]:
+def kept(inputs: Inputs) -> Table5:
     """What the command printed when it was last run; without rows where it never was."""
-    path = inputs.root / "benchmarks" / "results" / "automl.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = {}
-    return {"rows": found.get("rows", []), "runs": found.get("runs", {})}
+    path = inputs.root / "benchmarks" / "results" / AUTO_TABLE5.name
+    return inputs.optional(AUTO_TABLE5, path) or Table5(paper={}, runs={}, rows=())
 
 
 def spent(inputs: Inputs) -> str:
     """Budget, cost and paired differences of each backend; empty where there is none."""
-    runs = kept(inputs)["runs"]
+    runs = kept(inputs).runs
     if not runs:
         return ""
-    peers = names.order({peer for run in runs.values() for peer in run["differences"]})
+    peers = names.order({peer for run in runs.values() for peer in run.differences})
     rows = []
     for backend, run in runs.items():
-        limit = f"{run['seconds']:g} s" + (f", {run['trials']} trials" if run["trials"] else "")
-        done = run["splits"]
+        limit = f"{run.seconds:g} s" + (f", {run.trials} trials" if run.trials else "")
+        done = run.splits
         row: list[Any] = [
             names.scheme(backend),
             f"{done}",
             limit,
-            f"{sum(run['evaluated']) / done:.0f}",
-            f"{sum(run['cpu_s']) / done:.0f}",
+            f"{sum(run.evaluated) / done:.0f}",
+            f"{sum(run.cpu_s) / done:.0f}",
         ]
         for peer in peers:
-            row.append(_signed(run["differences"].get(peer)))
+            row.append(_signed(run.differences.get(peer)))
         rows.append(row)
     columns = [
         Column("search", number=False),
@@ -57,8 +52,8 @@ def spent(inputs: Inputs) -> str:
     ) + table(columns, rows, "What AutoML was given and what it gains")
 
 
-def _signed(found: Any) -> Html | None:
-    if not found or found["mean"] is None:
+def _signed(found: Interval | None) -> Html | None:
+    if found is None or found["mean"] is None:
         return None
     limits = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}"
     return stacked(f"{found['mean']:+.3f}", limits)

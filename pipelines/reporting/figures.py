@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from models.stats.intervals import Interval
 
 INK = "#010203"
 """Stands for the page's own text colour, which an inline SVG inherits."""
@@ -53,6 +55,16 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(_STYLE):
         yield
     pyplot.close("all")
+
+
+def bars(values: Sequence[Interval]) -> list[list[float]]:
+    """Lengths of the error bars below and above the means; 0 where there is no limit."""
+    ends: list[list[float]] = [[], []]
+    for value in values:
+        mean, low, high = value["mean"], value["low"], value["high"]
+        ends[0].append(0.0 if mean is None or low is None else mean - low)
+        ends[1].append(0.0 if mean is None or high is None else high - mean)
+    return ends
 
 
 def svg(figure: Figure, name: str, title: str, standalone: bool = False) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from models.sbd.results.accuracy import MIXED, TABLE5, TABLE6, TRANSFER
+from models.sbd.results.scores import CONFUSION, DELAY, Quantiles
+from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
+from models.stats.intervals import Interval
 from pipelines.reporting import figures, names
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, details, figure, paragraph, table
@@ -11,25 +16,33 @@ from pipelines.reporting.markup import Column, details, figure, paragraph, table
 _KINDS = ("window", "connection")
 
 
-def protocols(inputs: Inputs) -> dict[str, dict[str, dict[str, Any]]]:
-    """Protocol -> model -> intervals ``window`` and ``connection``."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for protocol, file in (("within", "table5.json"), ("mixed", "mixed.json")):
+class Accuracy(NamedTuple):
+    """A model's accuracies under one protocol."""
+
+    window: Interval
+    connection: Interval
+
+
+def protocols(inputs: Inputs) -> dict[str, dict[str, Accuracy]]:
+    """Protocol -> model -> its accuracies over all rows."""
+    found: dict[str, dict[str, Accuracy]] = {}
+    for protocol, file in (("within", TABLE5), ("mixed", MIXED)):
         found[protocol] = {
-            r["model"]: {"window": r["both"], "connection": r["connection"]}
-            for r in inputs.optional(file) or []
-            if r["dataset"] == "ALL"
+            r.model: Accuracy(r.both, r.connection)
+            for r in inputs.optional(file) or ()
+            if r.dataset == "ALL"
         }
-    cases = inputs.optional("table6.json") or {}
-    families = (inputs.optional("lofo.json") or {}).get("families", [])
+    cases, lofo = inputs.optional(TABLE6), inputs.optional(LOFO)
     listed = {
-        "unseen": (cases.get("unseen", []), "case"),
-        "unseen-varied": (cases.get("unseen-varied", []), "case"),
-        "transfer": (inputs.optional("transfer.json") or [], "family"),
-        "family": (families, "family"),
+        "unseen": cases.unseen if cases else (),
+        "unseen-varied": cases.unseen_varied if cases else (),
+        "transfer": inputs.optional(TRANSFER) or (),
+        "family": lofo.families if lofo else (),
     }
-    for protocol, (rows, key) in listed.items():
-        found[protocol] = {r["model"]: r for r in rows if r.get(key) == "ALL"}
+    for protocol, rows in listed.items():
+        found[protocol] = {
+            r.model: Accuracy(r.window, r.connection) for r in rows if r.value == "ALL"
+        }
     return found
 
 
@@ -45,23 +58,19 @@ def overview(inputs: Inputs) -> str:
     )
     models = names.order({m for rows in found.values() for m in rows})
     if not models:
-        inputs.table("table5.json")
+        inputs.table(TABLE5)
     rows: list[list[Any]] = [
         [
             names.scheme(model),
-            *(found[p].get(model, {}).get(key) for p, _ in shown for key in _KINDS),
+            *(one for p, _ in shown for one in found[p].get(model, (None, None))),
         ]
         for model in models
     ]
-    nested = _nested(inputs)
-    if nested:
-        figures_ = [nested[k] if p == "family" else None for p, _ in shown for k in _KINDS]
-        rows.append(
-            [
-                names.scheme("smartsbd-plus"),
-                *figures_,
-            ]
-        )
+    lofo = inputs.optional(LOFO)
+    if lofo and lofo.nested:
+        nested = (lofo.nested.window, lofo.nested.connection)
+        figures_ = [one for p, _ in shown for one in (nested if p == "family" else (None, None))]
+        rows.append([names.scheme("smartsbd-plus"), *figures_])
     columns = [Column("model", number=False)]
     columns += [Column(c, group=title) for _, title in shown for c in _KINDS]
     return table(
@@ -79,20 +88,23 @@ def overview(inputs: Inputs) -> str:
 
 def families(inputs: Inputs) -> str:
     """Which families are hard when they were not trained on."""
-    rows_in = inputs.table("lofo.json").get("families", [])
+    rows_in = inputs.table(LOFO).families
     if not rows_in:
         return paragraph("Too few families of conditions to leave one out.")
-    listed = sorted({r["family"] for r in rows_in if r["family"] != "ALL"})
-    by = {(r["model"], r["family"]): r for r in rows_in}
-    models = names.order({r["model"] for r in rows_in})
+    listed = sorted({r.value for r in rows_in if r.value != "ALL"})
+    by = {(r.model, r.value): r for r in rows_in}
+    models = names.order({r.model for r in rows_in})
+    first = [by[models[0], f] for f in [*listed, "ALL"]]
     text = ""
     for key, title in (("window", "per window"), ("connection", "per connection")):
-        rows = [
-            [names.scheme(m), *(by.get((m, f), {}).get(key) for f in [*listed, "ALL"])]
-            for m in models
-        ]
-        size: list[Any] = ["windows" if key == "window" else "connections"]
-        size += [by[models[0], f][f"{key}s"] for f in [*listed, "ALL"]]
+        window = key == "window"
+        rows = []
+        for m in models:
+            mine = [by.get((m, f)) for f in [*listed, "ALL"]]
+            found = (one and (one.window if window else one.connection) for one in mine)
+            rows.append([names.scheme(m), *found])
+        size: list[Any] = ["windows" if window else "connections"]
+        size += [one.windows if window else one.connections for one in first]
         columns = [Column("model", number=False), *(Column(f) for f in listed), Column("all")]
         made = table(
             columns,
@@ -108,26 +120,27 @@ def coverage(inputs: Inputs) -> str:
     """How often there is an answer, and how often it is right."""
     from matplotlib import pyplot
 
-    rows_in = (inputs.table("lofo.json").get("nested") or {}).get("coverage", [])
+    nested = inputs.table(LOFO).nested
+    rows_in = nested.coverage if nested else ()
     if not rows_in:
         return paragraph(
             "Too few families of conditions to settle verdicts without the one tested."
         )
-    series = (("window", "every window", "o"), ("connection", "end of the connection", "D"))
+    windows = [(r.window_coverage, r.window_accuracy) for r in rows_in]
+    ends = [(r.connection_coverage, r.connection_accuracy) for r in rows_in]
+    series = ((windows, "every window", "o"), (ends, "end of the connection", "D"))
     with figures.style():
         fig, axis = pyplot.subplots(figsize=(6.4, 3.2))
-        for i, (key, label, marker) in enumerate(series):
-            x = [r[f"{key}_coverage"] for r in rows_in]
-            y = [r[f"{key}_accuracy"] for r in rows_in]
-            known = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
+        for i, (points, label, marker) in enumerate(series):
+            known = [(a, b) for a, b in points if a is not None and b is not None]
             axis.plot(
                 *zip(*known, strict=True), marker=marker, color=figures.COLOURS[i], label=label
             )
         for row in rows_in:
-            if row["window_accuracy"] is not None:
+            if row.window_accuracy is not None:
                 axis.annotate(
-                    f"{row['confidence']:g}",
-                    (row["window_coverage"], row["window_accuracy"]),
+                    f"{row.confidence:g}",
+                    (row.window_coverage, row.window_accuracy),
                     xytext=(0, -12),
                     textcoords="offset points",
                     ha="center",
@@ -140,11 +153,11 @@ def coverage(inputs: Inputs) -> str:
         text = figures.svg(fig, "coverage", "Accuracy against coverage")
     rows = [
         [
-            r["confidence"],
-            r["window_coverage"],
-            r["window_accuracy"],
-            r["connection_coverage"],
-            r["connection_accuracy"],
+            r.confidence,
+            r.window_coverage,
+            r.window_accuracy,
+            r.connection_coverage,
+            r.connection_accuracy,
         ]
         for r in rows_in
     ]
@@ -165,23 +178,23 @@ def coverage(inputs: Inputs) -> str:
 
 def delay(inputs: Inputs) -> str:
     """Time to a verdict per data set."""
-    found = inputs.table("delay.json")
+    found = inputs.table(DELAY)
     models = _shown(inputs, found)
 
     def rows_of(model: str) -> list[list[Any]]:
         return [
             [
-                names.dataset(one["dataset"]),
-                one["connections"],
-                _seconds(one.get("window_s")),
-                _seconds(one.get("confident_s")),
-                _share(one.get("confident_s")),
-                _seconds(one.get("stable_s")),
-                _share(one.get("stable_s")),
+                names.dataset(one.dataset),
+                one.connections,
+                _seconds(one.window_s),
+                _seconds(one.confident_s),
+                _share(one.confident_s),
+                _seconds(one.stable_s),
+                _share(one.stable_s),
             ]
-            for name in names.datasets(one["dataset"] for one in found[model])
+            for name in names.datasets(one.dataset for one in found[model])
             for one in found[model]
-            if one["dataset"] == name
+            if one.dataset == name
         ]
 
     columns = [
@@ -205,7 +218,7 @@ def delay(inputs: Inputs) -> str:
 
 def confusion(inputs: Inputs) -> str:
     """What was taken for what."""
-    found = inputs.table("confusion.json")
+    found = inputs.table(CONFUSION)
     titles = {
         "within": "four sites",
         "unseen": "Table 6, unseen",
@@ -220,14 +233,10 @@ def confusion(inputs: Inputs) -> str:
             one = found[model].get(protocol)
             if one is None:
                 continue
-            counts = one["confusion"]
             row: list[Any] = [title]
-            for truth in ("SB", "NSB"):
-                total = sum(counts[truth].values()) or 1
-                row += [
-                    f"{counts[truth][s]} ({100 * counts[truth][s] / total:.1f} %)"
-                    for s in ("SB", "NSB")
-                ]
+            for said in (one.confusion.SB, one.confusion.NSB):
+                total = said.SB + said.NSB + said.undecided or 1
+                row += [f"{n} ({100 * n / total:.1f} %)" for n in (said.SB, said.NSB)]
             rows.append(row)
     columns = [
         Column("tested on", number=False),
@@ -243,11 +252,12 @@ def calibration(inputs: Inputs) -> str:
     """Reliability diagram on families never trained on."""
     from matplotlib import pyplot
 
-    found = inputs.table("calibration.json")
+    found = inputs.table(CALIBRATION)
     if not found:
         return paragraph("Too few families of conditions to calibrate on others.")
-    chosen = (inputs.optional("plus.json") or {}).get("chosen") or found[0]["model"]
-    mine = {r["kind"]: r for r in found if r["model"] == chosen}
+    choice = inputs.optional(PLUS)
+    chosen = choice.chosen if choice else found[0].model
+    mine = {r.kind: r for r in found if r.model == chosen}
     with figures.style():
         fig, axis = pyplot.subplots(figsize=(4.6, 3.6))
         axis.plot([0, 1], [0, 1], color=figures.INK, linestyle="--", linewidth=0.8)
@@ -255,22 +265,20 @@ def calibration(inputs: Inputs) -> str:
             (("raw", "as trained"), ("platt", "Platt"), ("isotonic", "isotonic"))
         ):
             if kind in mine:
-                bins = mine[kind]["bins"]
+                bins = mine[kind].bins
                 axis.plot(
-                    [b["mean_probability"] for b in bins],
-                    [b["share_sb"] for b in bins],
+                    [b.mean_probability for b in bins],
+                    [b.share_sb for b in bins],
                     marker="o",
                     markersize=4,
                     color=figures.COLOURS[i],
-                    label=f"{label} (ECE {mine[kind]['ece']:.3f})",
+                    label=f"{label} (ECE {mine[kind].ece:.3f})",
                 )
         axis.set_xlabel("predicted probability of SB")
         axis.set_ylabel("share of SB among those windows")
         axis.legend(loc="upper left", fontsize=8)
         text = figures.svg(fig, "reliability", "Reliability diagram")
-    rows = [
-        [names.scheme(r["model"]), r["kind"], r["ece"], r["brier"], r["log_loss"]] for r in found
-    ]
+    rows = [[names.scheme(r.model), r.kind, r.ece, r.brier, r.log_loss] for r in found]
     columns = [
         Column("model", number=False),
         Column("calibration", number=False),
@@ -285,23 +293,17 @@ def calibration(inputs: Inputs) -> str:
     ) + details("Calibration of every candidate", table(columns, rows))
 
 
-def _nested(inputs: Inputs) -> dict[str, Any]:
-    found: dict[str, Any] = (inputs.optional("lofo.json") or {}).get("nested") or {}
-    return found
-
-
-def _shown(inputs: Inputs, found: dict[str, Any]) -> list[str]:
+def _shown(inputs: Inputs, found: Mapping[str, object]) -> list[str]:
     """The chosen general model first, then the paper's, as far as they are there."""
-    chosen = (inputs.optional("plus.json") or {}).get("chosen")
-    wanted = [chosen, "smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "threshold"]
+    choice = inputs.optional(PLUS)
+    wanted = [choice.chosen] if choice else []
+    wanted += ["smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "threshold"]
     return [m for m in wanted if m in found] or names.order(found)
 
 
-def _seconds(one: dict[str, float] | None) -> str:
-    if not one:
-        return "–"
-    return f"{one['median']:.1f} ({one['p10']:.1f}–{one['p90']:.1f})"
+def _seconds(one: Quantiles | None) -> str:
+    return "–" if one is None else f"{one.median:.1f} ({one.p10:.1f}–{one.p90:.1f})"
 
 
-def _share(one: dict[str, float] | None) -> str:
-    return "–" if not one else f"{100 * one['share']:.0f} %"
+def _share(one: Quantiles | None) -> str:
+    return "–" if one is None else f"{100 * one.share:.0f} %"

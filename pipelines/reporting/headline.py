@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from models.sbd.results.accuracy import TABLE6
+from models.sbd.results.verdicts import LOFO, PLUS
+from models.stats.intervals import Interval
 from pipelines.reporting import names
 from pipelines.reporting.general_blocks import protocols
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.paper import AIMS, UNSEEN
-from pipelines.reporting.site_blocks import accuracies
+from pipelines.reporting.site_blocks import Accuracies, accuracies
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,8 @@ class Aim:
         Name in ``headline.json``; empty where the aim isn't a number of it.
     text : str
         What was aimed at.
-    measured : mapping or None
-        Interval of what was measured; ``None`` where its table is missing.
+    measured : Interval or None
+        What was measured; ``None`` where its table is missing.
     of : str
         Which model it was.
     met : bool or None
@@ -35,7 +39,7 @@ class Aim:
 
     key: str
     text: str
-    measured: dict[str, Any] | None
+    measured: Interval | None
     of: str
     met: bool | None
     paper: float | None = None
@@ -48,10 +52,11 @@ def aims(inputs: Inputs) -> list[Aim]:
         sites = accuracies(inputs)
     except MissingInput:
         sites = {}
-    within = {m: row["both"] for (m, site), row in sites.items() if site == "ALL"}
+    within = {m: row.both for (m, site), row in sites.items() if site == "ALL"}
     learned = {m: v for m, v in within.items() if m not in names.RULES and m != "threshold"}
     trees = {m: v for m, v in learned.items() if m in {"smartsbd-dt", "smartsbd-dt-all"}}
-    lofo = (inputs.optional("lofo.json") or {}).get("nested") or {}
+    lofo = inputs.optional(LOFO)
+    nested = lofo.nested if lofo else None
     listed = [
         _at_least(
             "best_within",
@@ -73,14 +78,14 @@ def aims(inputs: Inputs) -> list[Aim]:
         ("unseen_18", "unseen", "trained on the sites alone"),
         ("unseen_18_varied", "unseen-varied", "trained on sites and randomised campaign"),
     ):
-        rows = {m: r["window"] for m, r in found[protocol].items() if names.is_paper(m)}
+        rows = {m: r.window for m, r in found[protocol].items() if names.is_paper(m)}
         text = f"Unseen cases with the 18 features ≥ {AIMS['unseen']:.2f}, {trained}"
         listed.append(_at_least(key, text, _best(rows), AIMS["unseen"], UNSEEN))
-    for key, part, text in (
-        ("plus_window", "window", "per window"),
-        ("plus_connection", "connection", "per connection"),
+    for key, measured, text in (
+        ("plus_window", nested and nested.window, "per window"),
+        ("plus_connection", nested and nested.connection, "per connection"),
     ):
-        best = ("smartsbd-plus", lofo[part]) if lofo.get(part) else None
+        best = _best({"smartsbd-plus": measured} if measured else {})
         title = f"smartsbd-plus on families never trained on ≥ {AIMS[key]} {text}"
         listed.append(_at_least(key, title, best, AIMS[key]))
     return listed
@@ -96,8 +101,8 @@ def numbers(inputs: Inputs) -> dict[str, float | int]:
     except MissingInput:
         pass
     for aim in aims(inputs):
-        if aim.key and aim.measured and aim.measured.get("mean") is not None:
-            found[aim.key] = round(float(aim.measured["mean"]), 4)
+        if aim.key and aim.measured and aim.measured["mean"] is not None:
+            found[aim.key] = round(aim.measured["mean"], 4)
     return found
 
 
@@ -106,18 +111,21 @@ def shortfalls(inputs: Inputs, unmet: list[Aim]) -> list[str]:
     keys = {aim.key for aim in unmet}
     texts = []
     if keys & {"unseen_18", "unseen_18_varied"}:
-        cases = inputs.optional("table6.json") or {}
-        for key, protocol in (("unseen_18", "unseen"), ("unseen_18_varied", "unseen-varied")):
+        cases = inputs.optional(TABLE6)
+        for key, protocol, listed in (
+            ("unseen_18", "unseen", cases.unseen if cases else ()),
+            ("unseen_18_varied", "unseen-varied", cases.unseen_varied if cases else ()),
+        ):
             model = next((a.of for a in unmet if a.key == key), None)
-            rows = [r for r in cases.get(protocol, []) if r["model"] == model]
+            rows = [(r.value, r.window) for r in listed if r.model == model]
             if model and rows:
-                texts.append(_worst(rows, "case", model, f"Unseen cases ({protocol})"))
+                texts.append(_worst(rows, model, f"Unseen cases ({protocol})"))
     if keys & {"plus_window", "plus_connection"}:
-        lofo = inputs.optional("lofo.json") or {}
-        chosen = str((inputs.optional("plus.json") or {}).get("chosen"))
-        rows = [r for r in lofo.get("families", []) if r["model"] == chosen]
-        if rows:
-            texts.append(_worst(rows, "family", chosen, "Families left out"))
+        lofo, choice = inputs.optional(LOFO), inputs.optional(PLUS)
+        if lofo and choice:
+            rows = [(r.value, r.window) for r in lofo.families if r.model == choice.chosen]
+            if rows:
+                texts.append(_worst(rows, choice.chosen, "Families left out"))
     if keys & {"best_within", "tree_within"}:
         try:
             sites = accuracies(inputs)
@@ -125,12 +133,8 @@ def shortfalls(inputs: Inputs, unmet: list[Aim]) -> list[str]:
             sites = {}
         for aim in unmet:
             if aim.key in {"best_within", "tree_within"} and aim.of:
-                rows = [
-                    {"site": site, "window": row["both"]}
-                    for (model, site), row in sites.items()
-                    if model == aim.of
-                ]
-                texts.append(_worst(rows, "site", aim.of, "Four sites"))
+                rows = [(site, row.both) for (model, site), row in sites.items() if model == aim.of]
+                texts.append(_worst(rows, aim.of, "Four sites"))
     return texts
 
 
@@ -148,49 +152,50 @@ def explanations(inputs: Inputs) -> list[tuple[str, str]]:
     return found
 
 
-def _best(rows: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    known = {m: v for m, v in rows.items() if v and v.get("mean") is not None}
-    return max(known.items(), key=lambda item: item[1]["mean"], default=None)
+def _best(rows: Mapping[str, Interval]) -> tuple[str, Interval] | None:
+    known = [(m, v) for m, v in rows.items() if v["mean"] is not None]
+    return max(known, key=lambda item: _mean(item[1]), default=None)
+
+
+def _mean(value: Interval) -> float:
+    return -math.inf if value["mean"] is None else value["mean"]
 
 
 def _at_least(
     key: str,
     text: str,
-    best: tuple[str, dict[str, Any]] | None,
+    best: tuple[str, Interval] | None,
     limit: float,
     paper: float | None = None,
 ) -> Aim:
     if best is None:
         return Aim(key, text, None, "", None, paper)
     name, measured = best
-    return Aim(key, text, measured, name, measured["mean"] >= limit, paper)
+    return Aim(key, text, measured, name, _mean(measured) >= limit, paper)
 
 
-def _above_rules(learned: dict[str, Any], sites: dict[tuple[str, str], Any]) -> Aim:
+def _above_rules(learned: Mapping[str, Interval], sites: Accuracies) -> Aim:
     text = "Every learned classifier above every rule-based one on the four sites"
     rules = {
-        rule: max(
-            (row[k] for k in ("both", "window") if row.get(k) and row[k]["mean"] is not None),
-            key=lambda v: float(v["mean"]),
-            default=None,
-        )
+        rule: max((row.both, row.window or row.both), key=_mean)
         for (rule, site), row in sites.items()
         if site == "ALL" and rule in names.RULES
     }
-    known = {m: v for m, v in learned.items() if v.get("mean") is not None}
+    known = {m: _mean(v) for m, v in learned.items() if v["mean"] is not None}
     best = _best(rules)
     if not known or best is None:
         return Aim("best_rule", text, None, "", None, 0.649)
-    worst = min(known, key=lambda m: float(known[m]["mean"]))
-    met = known[worst]["mean"] > best[1]["mean"]
+    worst = min(known, key=lambda m: known[m])
     of = f"best rule: {names.scheme(best[0])}; lowest learned: {names.scheme(worst)}, "
-    return Aim("best_rule", text, best[1], of + f"{known[worst]['mean']:.3f}", met, 0.649)
+    met = known[worst] > _mean(best[1])
+    return Aim("best_rule", text, best[1], of + f"{known[worst]:.3f}", met, 0.649)
 
 
-def _worst(rows: list[dict[str, Any]], key: str, model: str, what: str) -> str:
-    known = [r for r in rows if r[key] != "ALL" and r["window"].get("mean") is not None]
-    known.sort(key=lambda r: float(r["window"]["mean"]))
-    lowest = ", ".join(f"{r[key]} {r['window']['mean']:.3f}" for r in known[:3])
-    rest = [float(r["window"]["mean"]) for r in known[3:]]
+def _worst(rows: Sequence[tuple[str, Interval]], model: str, what: str) -> str:
+    """The lowest three of (name, accuracy), and the span of the others."""
+    known = [(name, _mean(v)) for name, v in rows if name != "ALL" and v["mean"] is not None]
+    known.sort(key=lambda one: one[1])
+    lowest = ", ".join(f"{name} {mean:.3f}" for name, mean in known[:3])
+    rest = [mean for _, mean in known[3:]]
     tail = f"; the other {len(rest)} have {min(rest):.3f} to {max(rest):.3f}" if rest else ""
     return f"{what}, {names.scheme(model)}: lowest are {lowest}{tail}."

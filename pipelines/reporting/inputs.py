@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from data.errors import UserError
+from data.results import ResultFile
+from pipelines.results import REPRODUCTION, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
 
 class MissingInput(Exception):
-    """An input isn't there: what it is, and the command that makes it."""
+    """An input isn't there, or of another version: what it is, and the command that makes it."""
 
-    def __init__(self, path: Path, command: str) -> None:
-        super().__init__(f"{path} is missing")
+    def __init__(self, path: Path, command: str, why: str = "") -> None:
+        super().__init__(why or f"{path} is missing")
         self.path = path
         self.command = command
+        self.why = "is of another version" if why else "isn't there yet"
 
 
 @dataclass(frozen=True)
@@ -49,29 +58,38 @@ class Inputs:
         """Models trained here."""
         return self.root / "models" / "trained"
 
-    def reproduction(self) -> list[dict[str, Any]]:
+    def reproduction(self) -> tuple[Verdict, ...]:
         """Whether each released model was trained here to the same; see `cczoo zoo reproduced`."""
-        path = self.root / "reports" / "reproduction.json"
-        found: list[dict[str, Any]] = _json(path, f"cczoo zoo reproduced --out {path}")["models"]
-        return found
+        path = self.root / "reports" / REPRODUCTION.name
+        return self.result(REPRODUCTION, path, f"cczoo zoo reproduced --out {path}").models
 
-    def table(self, name: str) -> Any:
-        """A JSON result table of ``cczoo train sbd``.
+    def result(self, file: ResultFile[T], path: Path, command: str = "") -> T:
+        """A result file; ``command`` makes it where it isn't the one that the file names.
 
         Raises
         ------
         MissingInput
-            When it isn't there or isn't JSON.
+            When it isn't there, or isn't what this version writes.
         """
-        step = "search" if name in {"mi.json", "best.json"} else "protocol"
-        path = self.root / "reports" / "sbd" / name
-        return _json(path, f"cczoo train sbd --step {step}")
-
-    def optional(self, name: str) -> Any:
-        """As `table`, ``None`` where it is missing."""
+        command = command or file.made_by
+        if not path.is_file():
+            raise MissingInput(path, command)
         try:
-            return self.table(name)
-        except MissingInput:
+            return file.read_at(path)
+        except UserError as error:
+            raise MissingInput(path, command, str(error)) from None
+
+    def table(self, file: ResultFile[T], folder: str = "sbd", command: str = "") -> T:
+        """A result of ``cczoo train sbd``, below ``reports``; see `result`."""
+        return self.result(file, self.root / "reports" / folder / file.name, command)
+
+    def optional(self, file: ResultFile[T], path: Path | None = None) -> T | None:
+        """As `table` or, with a path, `result`; ``None`` where it is missing or can't be read."""
+        try:
+            return self.table(file) if path is None else self.result(file, path)
+        except MissingInput as error:
+            if error.path.is_file():
+                logger.warning("report: %s", error)
             return None
 
     @cached_property

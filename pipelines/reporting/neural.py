@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from models.sbd.results.neural import CURVE, NEURAL, Compared, Point
+from models.stats.intervals import Interval
 from pipelines.reporting.figures import COLOURS, style, svg
-from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, figure, paragraph, stacked, table
 
 RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-gb")
@@ -16,39 +17,37 @@ RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-
 COMMAND = "python benchmarks/run.py neural"
 
 
-def write_curve(out: Path, curve: Sequence[Mapping[str, Any]], best: int) -> None:
+def write_curve(out: Path, curve: Sequence[Point], best: int) -> None:
     """Write ``curve.svg``, and ``curve.csv`` for ``dvc plots``.
 
     Parameters
     ----------
     out : Path
         Directory.
-    curve : sequence of mapping
-        Fields of `models.sbd.neural.training.Epoch`.
+    curve : sequence of Point
+        One per epoch.
     best : int
         The epoch that was kept.
     """
     out.mkdir(parents=True, exist_ok=True)
-    names = list(curve[0])
-    lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in curve)]
+    names = list(Point.model_fields)
+    lines = [",".join(names), *(",".join(str(value) for _, value in row) for row in curve)]
     (out / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (out / "curve.svg").write_text(_drawn(curve, best, standalone=True), encoding="utf-8")
 
 
 def learning_curve(inputs: Inputs) -> str:
     """The curve of the network that is kept."""
-    path = inputs.root / "reports" / "neural" / "curve.json"
-    try:
-        curve = json.loads(path.read_text(encoding="utf-8"))
-        best = min(range(len(curve)), key=lambda i: float(curve[i]["validation_loss"]))
-    except (OSError, ValueError, KeyError):
-        raise MissingInput(path, "make repro") from None
+    curve = inputs.table(CURVE, "neural", "make repro")
+    losses = [math.inf if row.validation_loss is None else row.validation_loss for row in curve]
+    best = losses.index(min(losses))
     return figure(_drawn(curve, best, standalone=False), "Learning curve of smartsbd-neural.")
 
 
 def comparison(inputs: Inputs) -> str:
     """Differences of accuracy, paired, per protocol and rival."""
-    found = inputs.benchmark("neural", COMMAND, "protocols")
+    path = inputs.root / "benchmarks" / "results" / NEURAL.name
+    found = inputs.result(NEURAL, path, COMMAND).protocols
     columns = [
         Column("protocol", number=False),
         Column("neural"),
@@ -65,20 +64,20 @@ def comparison(inputs: Inputs) -> str:
     return table(columns, rows, "Raw series against features") + note
 
 
-def rows_of(protocols: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def rows_of(protocols: Sequence[Compared]) -> list[list[str]]:
     """Rows of the comparison: protocol, ours, rival, its accuracy, difference, by connection."""
     return [
         [
-            row["protocol"],
-            _said(row["window"]),
+            row.protocol,
+            _said(row.window),
             name,
-            _said(row["against"][name]["window"]),
-            _said(row["against"][name]["window_difference"], sign=True),
-            _said(row["against"][name]["connection_difference"], sign=True),
+            _said(row.against[name].window),
+            _said(row.against[name].window_difference, sign=True),
+            _said(row.against[name].connection_difference, sign=True),
         ]
         for row in protocols
         for name in RIVALS
-        if name in row["against"]
+        if name in row.against
     ]
 
 
@@ -88,7 +87,7 @@ def _stacked(text: str) -> Html:
     return stacked(mean, limits.rstrip("]"))
 
 
-def _said(value: Mapping[str, float | None], *, sign: bool = False) -> str:
+def _said(value: Interval, *, sign: bool = False) -> str:
     """``0.957 [0.951, 0.962]``; with a sign for differences."""
     if value["mean"] is None or value["low"] is None or value["high"] is None:
         return "–"
@@ -96,14 +95,20 @@ def _said(value: Mapping[str, float | None], *, sign: bool = False) -> str:
     return form.format(value["mean"], value["low"], value["high"])
 
 
-def _drawn(curve: Sequence[Mapping[str, Any]], best: int, *, standalone: bool) -> str:
+def _drawable(loss: float | None) -> float:
+    return math.nan if loss is None else loss
+
+
+def _drawn(curve: Sequence[Point], best: int, *, standalone: bool) -> str:
     with style():
         from matplotlib import pyplot
 
         drawn, axes = pyplot.subplots(figsize=(5.2, 2.6))
-        epochs = [int(row["epoch"]) + 1 for row in curve]
-        axes.plot(epochs, [row["loss"] for row in curve], color=COLOURS[0], label="training")
-        checked = [row["validation_loss"] for row in curve]
+        epochs = [row.epoch + 1 for row in curve]
+        axes.plot(
+            epochs, [_drawable(row.loss) for row in curve], color=COLOURS[0], label="training"
+        )
+        checked = [_drawable(row.validation_loss) for row in curve]
         axes.plot(epochs, checked, color=COLOURS[1], label="validation connections")
         axes.plot(epochs[best], checked[best], "o", color=COLOURS[1], label="kept")
         axes.set(xlabel="epoch", ylabel="cross-entropy (nats)", yscale="log")

@@ -111,7 +111,7 @@ def _block(inputs: Inputs, name: str, missing: list[str]) -> str:
         line = f"{error}: make it with `{error.command}`"
         if line not in missing:
             missing.append(line)
-        return note(f"Not shown: {error.path} isn't there yet.", error.command)
+        return note(f"Not shown: {error.path} {error.why}.", error.command)
     except Exception as error:  # one table of another version must not cost the whole page
         logger.warning("report: %s could not be drawn: %s: %s", name, type(error).__name__, error)
         missing.append(f"{function}: {type(error).__name__}: {error}")

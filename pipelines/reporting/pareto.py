@@ -2,75 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from export.budget import FIGURES
+from models.sbd.card import interval
+from models.sbd.results.budget import Front
 from pipelines.reporting import figures
 
 
-def show(result: Mapping[str, Any]) -> None:
+def show(result: Front) -> None:
     """Print the front; what exceeds the budget is marked."""
     keys = _keys(result)
-    chosen = (result["chosen"] or {}).get("name")
-    wide = max(len(row["name"]) for row in result["front"])
+    chosen = result.chosen.name if result.chosen else None
+    wide = max(len(row.name) for row in result.front)
     print(f"{'model':<{wide}}  {'accuracy':<20}" + "".join(f"{k:>8}" for k in keys) + "  fits")
-    for row in result["front"]:
+    for row in result.front:
         costs = [
-            ("~" if key in row["estimated"] else "") + f"{row['costs'][key]:.4g}"
-            if key in row["costs"]
+            ("~" if key in row.estimated else "") + f"{row.costs[key]:.4g}"
+            if key in row.costs
             else "–"
             for key in keys
         ]
-        fits = "chosen" if row["name"] == chosen else "no" if row["exceeds"] else "yes"
-        line = f"{row['name']:<{wide}}  {_interval(row['accuracy']):<20}"
+        fits = "chosen" if row.name == chosen else "no" if row.exceeds else "yes"
+        line = f"{row.name:<{wide}}  {interval(row.accuracy):<20}"
         print(line + "".join(f"{text:>8}" for text in costs) + f"  {fits}")
     print(
-        f"{result['tried']} tried on {result['windows']} windows of {result['connections']} "
+        f"{result.tried} tried on {result.windows} windows of {result.connections} "
         "connections; accuracy per window on connections left out"
     )
-    if result["bpf"] != "measured":
-        print(f"BPF: {result['bpf']}: insns marked ~ are estimates from the number of nodes")
+    if result.bpf != "measured":
+        print(f"BPF: {result.bpf}: insns marked ~ are estimates from the number of nodes")
 
 
-def draw(result: Mapping[str, Any]) -> str:
+def draw(result: Front) -> str:
     """The front as an SVG file, one panel per kind of cost, limits dashed."""
     from matplotlib import pyplot
 
     keys = _keys(result)
-    chosen = (result["chosen"] or {}).get("name")
+    chosen = result.chosen.name if result.chosen else None
     with figures.style():
         fig, axes = pyplot.subplots(
             1, len(keys), figsize=(3.3 * len(keys), 3.0), sharey=True, squeeze=False
         )
         for axis, key in zip(axes[0], keys, strict=True):
-            rows = [row for row in result["front"] if key in row["costs"]]
+            rows = [row for row in result.front if key in row.costs]
             for row in rows:
-                mean = row["accuracy"]["mean"]
-                spread = [[mean - row["accuracy"]["low"]], [row["accuracy"]["high"] - mean]]
-                colour = figures.COLOURS[1 if row["name"] == chosen else 0]
+                colour = figures.COLOURS[1 if row.name == chosen else 0]
                 axis.errorbar(
-                    row["costs"][key], mean, spread, fmt="o", color=colour,
-                    mfc="none" if key in row["estimated"] else colour, elinewidth=0.8, ms=4,
+                    row.costs[key], row.accuracy["mean"], figures.bars([row.accuracy]), fmt="o",
+                    color=colour, mfc="none" if key in row.estimated else colour, elinewidth=0.8,
+                    ms=4,
                 )  # fmt: skip
-            for limit in (v for k, v in result["budget"].items() if k in (key, f"c.{key}")):
+            for limit in (v for k, v in result.budget.items() if k in (key, f"c.{key}")):
                 axis.axvline(limit, color=figures.INK, linestyle="--", linewidth=0.9)
-            if rows and all(row["costs"][key] > 0 for row in rows):
+            if rows and all(row.costs[key] > 0 for row in rows):
                 axis.set_xscale("log")
             axis.set_xlabel(FIGURES[key].unit, fontsize=8)
         axes[0][0].set_ylabel("accuracy per window")
         return figures.svg(fig, "pareto", "Accuracy against cost", standalone=True)
 
 
-def _keys(result: Mapping[str, Any]) -> list[str]:
+def _keys(result: Front) -> list[str]:
     """Kinds of cost that any model has, by their short names."""
-    have = {key for row in result["front"] for key in row["costs"]}
+    have = {key for row in result.front for key in row.costs}
     return [key for key in ("ns", "bytes", "insns", "stack") if key in have]
-
-
-def _interval(value: Mapping[str, float | None]) -> str:
-    if value["mean"] is None:
-        return "–"
-    if value["low"] is None or value["high"] is None:
-        return f"{value['mean']:.3f}"
-    return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"

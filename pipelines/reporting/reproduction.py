@@ -13,13 +13,13 @@ def reproduction(inputs: Inputs) -> str:
     found = inputs.reproduction()
     rows = [
         [
-            code(row["name"]),
-            row["version"],
-            row["text"],
-            FORMS[row["form"]] if row["verdict"] != "identical" else "identical",
-            row["differing"],
-            row["answers"],
-            ", ".join(row["files"]),
+            code(row.name),
+            row.version,
+            row.text,
+            FORMS[row.form] if row.verdict != "identical" else "identical",
+            row.differing,
+            row.answers,
+            ", ".join(row.files),
         ]
         for row in found
     ]
@@ -32,8 +32,8 @@ def reproduction(inputs: Inputs) -> str:
         Column("of"),
         Column("files that differ", number=False),
     ]
-    same = sum(row["verdict"] == "identical" for row in found)
-    equal = sum(row["verdict"] == "equal" for row in found)
+    same = sum(row.verdict == "identical" for row in found)
+    equal = sum(row.verdict == "equal" for row in found)
     return table(columns, rows, "Models trained here beside the released ones") + paragraph(
         f"Of {len(found)} released models {same} came out identical and {equal} equal within the "
         "limits of docs/zoo.md, which says what is compared."

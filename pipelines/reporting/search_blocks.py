@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from models.sbd.results.search import BEST, MI
 from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, bar, code, details, figure, paragraph, table
@@ -24,17 +25,17 @@ PANELS = (
 
 def information(inputs: Inputs) -> str:
     """Table 3's counterpart for the paper's features."""
-    ranked = inputs.table("mi.json")["ranking"]["smartsbd"]
-    largest = max(row["mi"] for row in ranked)
+    ranked = inputs.table(MI).ranking["smartsbd"]
+    largest = max(row.mi for row in ranked)
     rows: list[list[Any]] = []
     for row in ranked:
-        mi, rank = MUTUAL_INFORMATION.get(row["feature"], (None, None))
+        mi, rank = MUTUAL_INFORMATION.get(row.feature, (None, None))
         rows.append(
             [
-                row["rank"],
-                code(row["feature"]),
-                bar(row["mi"], largest, f"{row['mi']:.4f}"),
-                f"{row['low']:.4f}–{row['high']:.4f}",
+                row.rank,
+                code(row.feature),
+                bar(row.mi, largest, f"{row.mi:.4f}"),
+                f"{row.low:.4f}–{row.high:.4f}",
                 None if mi is None else f"{mi:.4f}",
                 rank,
             ]
@@ -47,7 +48,7 @@ def information(inputs: Inputs) -> str:
         Column("MI", group="paper"),
         Column("rank", group="paper"),
     ]
-    top = {row["feature"] for row in ranked[:8]}
+    top = {row.feature for row in ranked[:8]}
     theirs = {name for name, (_, rank) in MUTUAL_INFORMATION.items() if rank <= 8}
     return table(
         columns, rows, "Mutual information with the label, the 18 features (Table 3)"
@@ -60,16 +61,16 @@ def information(inputs: Inputs) -> str:
 
 def information_plus(inputs: Inputs) -> str:
     """The same for the scale-free features."""
-    ranked = inputs.table("mi.json")["ranking"].get("smartsbd-plus", [])
+    ranked = inputs.table(MI).ranking.get("smartsbd-plus", ())
     if not ranked:
         return ""
-    largest = max(row["mi"] for row in ranked)
+    largest = max(row.mi for row in ranked)
     rows = [
         [
-            row["rank"],
-            code(row["feature"]),
-            bar(row["mi"], largest, f"{row['mi']:.4f}"),
-            f"{row['low']:.4f}–{row['high']:.4f}",
+            row.rank,
+            code(row.feature),
+            bar(row.mi, largest, f"{row.mi:.4f}"),
+            f"{row.low:.4f}–{row.high:.4f}",
         ]
         for row in ranked
     ]
@@ -134,12 +135,12 @@ def curves(inputs: Inputs) -> str:
 def chosen(inputs: Inputs) -> str:
     """What the search settled on."""
     rows: list[list[Any]] = []
-    for model, found in inputs.table("best.json").items():
+    for model, found in inputs.table(BEST).items():
         settings = ", ".join(
             f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
-            for key, value in found["settings"].items()
+            for key, value in found.settings.items()
         )
-        rows.append([model, settings, found["accuracy"], found["sd"]])
+        rows.append([model, settings, found.accuracy, found.sd])
     columns = [
         Column("model", number=False),
         Column("settings", number=False),

@@ -3,49 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from models.sbd.results.accuracy import RULES, TABLE5, TABLE6, RuleRow, SiteRow
+from models.stats.intervals import Interval
 from pipelines.reporting import automl_rows, figures, names
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, details, figure, interval, paragraph, table
-from pipelines.reporting.paper import SITES, TABLE5, UNSEEN
+from pipelines.reporting.paper import SITES, UNSEEN
+from pipelines.reporting.paper import TABLE5 as PAPER
 
-Interval = Mapping[str, Any]
-Accuracies = dict[tuple[str, str], dict[str, Any]]
 
+@dataclass(frozen=True)
+class Accuracy:
+    """A scheme at one site, or at all of them.
+
+    ``both``, ``sb`` and ``nsb`` are per window; of rules they are shares of time, and ``window`` is
+    the accuracy of the verdict that most of a window's time goes to.
+    """
+
+    both: Interval
+    sb: Interval
+    nsb: Interval
+    connection: Interval
+    window: Interval | None = None
+
+    @classmethod
+    def of(cls, row: SiteRow | RuleRow) -> Accuracy:
+        """The accuracies of a row of a table."""
+        window = row.window if isinstance(row, RuleRow) else None
+        return cls(row.both, row.sb, row.nsb, row.connection, window)
+
+
+Accuracies = dict[tuple[str, str], Accuracy]
+
+NOTHING = Interval(mean=None, low=None, high=None)
 FIGURE_MODELS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-plus-lr", "threshold")
 
 
 def accuracies(inputs: Inputs) -> Accuracies:
-    """Learned and rule-based schemes: (scheme, site or ALL) -> intervals by class.
+    """How right learned and rule-based schemes are at the sites.
 
     Returns
     -------
     dict
-        Keys of the values: ``both``, ``sb``, ``nsb``, ``connection`` and, for rules, ``window``
-        (accuracy of the verdict that most of a window's time goes to).
+        (scheme, site or ALL) -> `Accuracy`.
     """
     found: Accuracies = {}
-    for row in inputs.table("table5.json"):
-        found[row["model"], row["dataset"]] = row
-    for row in automl_rows.kept(inputs)["rows"]:
-        found[row["model"], row["dataset"]] = row
-    rules: dict[str, list[dict[str, Any]]] = {}
-    for row in inputs.optional("rules.json") or []:
-        if row["dataset"] in SITES:
-            found[row["rule"], row["dataset"]] = row
-            rules.setdefault(row["rule"], []).append(row)
+    for row in (*inputs.table(TABLE5), *automl_rows.kept(inputs).rows):
+        found[row.model, row.dataset] = Accuracy.of(row)
+    rules: dict[str, list[RuleRow]] = {}
+    for rule_row in inputs.optional(RULES) or ():
+        if rule_row.dataset in SITES:
+            found[rule_row.rule, rule_row.dataset] = Accuracy.of(rule_row)
+            rules.setdefault(rule_row.rule, []).append(rule_row)
     for rule, rows in rules.items():
         # Their table pools all data sets; beside Table 5 only the four sites may stand.
-        found[rule, "ALL"] = {
-            key: pooled([row[key] for row in rows], [row["windows"] for row in rows])
-            for key in ("both", "sb", "nsb", "window", "connection")
-        }
+        weights = [row.windows for row in rows]
+        found[rule, "ALL"] = Accuracy(
+            both=pooled([row.both for row in rows], weights),
+            sb=pooled([row.sb for row in rows], weights),
+            nsb=pooled([row.nsb for row in rows], weights),
+            connection=pooled([row.connection for row in rows], weights),
+            window=pooled([row.window for row in rows], weights),
+        )
     return found
 
 
-def pooled(parts: Sequence[Interval], weights: Sequence[int]) -> dict[str, float | None]:
+def pooled(parts: Sequence[Interval], weights: Sequence[int]) -> Interval:
     """Mean over independent groups with its interval (half-widths add in squares).
 
     Parameters
@@ -55,15 +82,21 @@ def pooled(parts: Sequence[Interval], weights: Sequence[int]) -> dict[str, float
     weights : sequence of int
         Windows per group.
     """
-    known = [(p, w) for p, w in zip(parts, weights, strict=True) if p.get("mean") is not None]
-    total = sum(w for _, w in known)
+    pairs = list(zip(parts, weights, strict=True))
+    means = [(p["mean"], w) for p, w in pairs if p["mean"] is not None]
+    total = sum(w for _, w in means)
     if not total:
-        return {"mean": None, "low": None, "high": None}
-    mean = sum(p["mean"] * w for p, w in known) / total
-    if any(p.get("low") is None or p.get("high") is None for p, _ in known):
-        return {"mean": mean, "low": None, "high": None}
-    half = math.sqrt(sum(((p["high"] - p["low"]) / 2 * w / total) ** 2 for p, w in known))
-    return {"mean": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
+        return Interval(mean=None, low=None, high=None)
+    mean = sum(one * w for one, w in means) / total
+    limits = [
+        (p["low"], p["high"], w)
+        for p, w in pairs
+        if p["mean"] is not None and p["low"] is not None and p["high"] is not None
+    ]
+    if len(limits) < len(means):
+        return Interval(mean=mean, low=None, high=None)
+    half = math.sqrt(sum(((high - low) / 2 * w / total) ** 2 for low, high, w in limits))
+    return Interval(mean=mean, low=max(0.0, mean - half), high=min(1.0, mean + half))
 
 
 def overview(inputs: Inputs) -> str:
@@ -76,9 +109,9 @@ def overview(inputs: Inputs) -> str:
         for scheme in schemes:
             row: list[Any] = [names.scheme(scheme)]
             for site in sites:
-                ours = found.get((scheme, site), {}).get("both")
-                paper = TABLE5.get((scheme, site), {}).get("both")
-                row.append(interval(ours, paper))
+                ours = found.get((scheme, site))
+                paper = PAPER.get((scheme, site), {}).get("both")
+                row.append(interval(ours.both if ours else None, paper))
             rows.append(row)
     columns = [Column("scheme", number=False), *(Column(names.dataset(s)) for s in sites)]
     told = paragraph(
@@ -100,13 +133,19 @@ def classes(inputs: Inputs) -> str:
         rows: list[list[Any]] = []
         for _, schemes in _groups(found):
             for scheme in schemes:
-                one = found.get((scheme, site), {})
-                paper = TABLE5.get((scheme, site), {})
-                if not one and not paper:
+                one = found.get((scheme, site))
+                paper = PAPER.get((scheme, site), {})
+                if one is None and not paper:
                     continue
-                figures_ = [interval(one.get(k), paper.get(k)) for k in ("both", "sb", "nsb")]
+                ours = (one.both, one.sb, one.nsb) if one else (None, None, None)
+                theirs = (paper.get(key) for key in ("both", "sb", "nsb"))
                 rows.append(
-                    [names.scheme(scheme), *figures_, one.get("window"), one.get("connection")]
+                    [
+                        names.scheme(scheme),
+                        *(interval(a, b) for a, b in zip(ours, theirs, strict=True)),
+                        one.window if one else None,
+                        one.connection if one else None,
+                    ]
                 )
         columns = [
             Column("scheme", number=False),
@@ -124,28 +163,23 @@ def unseen(inputs: Inputs) -> str:
     """Fig. 7(c)'s counterpart: accuracy per unseen case."""
     from matplotlib import pyplot
 
-    listed = [r for r in inputs.table("table6.json").get("unseen", []) if r["case"] != "ALL"]
+    listed = [r for r in inputs.table(TABLE6).unseen if r.value != "ALL"]
     if not listed:
         return paragraph("No unseen cases were evaluated.")
-    cases = sorted({r["case"] for r in listed})
-    have = {r["model"] for r in listed}
+    cases = sorted({r.value for r in listed})
+    have = {r.model for r in listed}
     models = [m for m in FIGURE_MODELS if m in have] or sorted(have)
     with figures.style():
         fig, axis = pyplot.subplots(figsize=(9.6, 3.2))
         width = 0.8 / len(models)
         for i, model in enumerate(models):
-            by = {r["case"]: r["window"] for r in listed if r["model"] == model}
+            by = {r.value: r.window for r in listed if r.model == model}
             at = [j - 0.4 + width * (i + 0.5) for j in range(len(cases))]
-            means = [by[c]["mean"] if c in by else math.nan for c in cases]
+            shown = [by.get(c, NOTHING) for c in cases]
+            means = [math.nan if one["mean"] is None else one["mean"] for one in shown]
             limits = [
-                [
-                    m - (by[c]["low"] or m) if c in by else 0.0
-                    for m, c in zip(means, cases, strict=True)
-                ],
-                [
-                    (by[c]["high"] or m) - m if c in by else 0.0
-                    for m, c in zip(means, cases, strict=True)
-                ],
+                [m - (one["low"] or m) for m, one in zip(means, shown, strict=True)],
+                [(one["high"] or m) - m for m, one in zip(means, shown, strict=True)],
             ]
             axis.bar(at, means, width * 0.9, color=figures.COLOURS[i], label=names.scheme(model))
             axis.errorbar(at, means, limits, fmt="none", ecolor=figures.INK, elinewidth=0.8)
@@ -166,17 +200,14 @@ def unseen(inputs: Inputs) -> str:
 
 def unseen_table(inputs: Inputs) -> str:
     """Mean over the unseen cases, by what was trained on."""
-    tables = inputs.table("table6.json")
-    by = {
-        kind: {r["model"]: r for r in tables.get(kind, []) if r["case"] == "ALL"}
-        for kind in ("unseen", "unseen-varied")
-    }
-    models = names.order({m for rows in by.values() for m in rows})
+    tables = inputs.table(TABLE6)
+    by = [
+        {r.model: (r.window, r.connection) for r in listed if r.value == "ALL"}
+        for listed in (tables.unseen, tables.unseen_varied)
+    ]
+    models = names.order({model for found in by for model in found})
     rows = [
-        [
-            names.scheme(model),
-            *(by[kind].get(model, {}).get(key) for kind in by for key in ("window", "connection")),
-        ]
+        [names.scheme(model), *(one for found in by for one in found.get(model, (None, None)))]
         for model in models
     ]
     columns = [

@@ -5,23 +5,25 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from data.errors import UserError
+from data.results import plain
 from features.spec import Feature
 from models.sbd import automl, card
 from models.sbd.automl.task import Floats
 from models.sbd.evaluate.holdout import sides, unseen_rows
 from models.sbd.params import THRESHOLD
+from models.sbd.results.automl import SEARCHED, Searched
 from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
 from pipelines.output import print_json
 from pipelines.sbd import automl_entries
-from pipelines.sbd.automl_plan import REPORT, Plan, task_of, tell
+from pipelines.sbd.automl_plan import Plan, task_of, tell
 from pipelines.sbd.fit import training_rows
 from pipelines.sbd.job import Job, load_params
 
@@ -56,18 +58,19 @@ def run(args: argparse.Namespace) -> int:
     if registers and not register.is_offline(args.offline):
         tracking.check_store()
     report = learn(job, plan, columns)
-    if registers and report["model"]:
+    summary = plain(report)
+    if registers and report.model:
         run = f"cczoo train sbd --model auto --backend {plan.backend} --seconds {plan.seconds:g}"
         sent = registration.from_search(job, run, args.params, args.offline)
-        report["registered"] = sent["versions"]
+        summary["registered"] = sent["versions"]
     if args.json:
-        print_json(report)
+        print_json(summary)
     else:
         show(report, args.out)
     return 0
 
 
-def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:
+def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
     """Search on the training connections; write ``automl.json``, ``members/`` and ``model/``."""
     names = [feature.name for feature in features]
     train = training_rows(job)
@@ -99,8 +102,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> dict[str, Any]:
             for i, (name, table) in enumerate(tests.items(), start=1)
         }
     automl_entries.keep(job, plan, features, train, result, report)
-    job.write(REPORT, report)
-    return report
+    return SEARCHED.write(job.out, report)
 
 
 def tests_of(job: Job) -> dict[str, Windows]:
@@ -117,21 +119,21 @@ def score(table: Windows, probability: Floats, job: Job) -> dict[str, Any]:
     return {**found, "windows": len(table), "connections": int(np.unique(table.group).size)}
 
 
-def show(report: Mapping[str, Any], out: Path) -> None:
+def show(report: Searched, out: Path) -> None:
     """Print the result for a person."""
-    spent = f"{report['wall_s']:.0f} s, {report['cpu_s']:.0f} s of CPU"
-    print(f"{report['backend']} {report['version']}: {report['evaluated']} configurations, {spent}")
-    for test, figures in report["accuracy"].items():
+    spent = f"{report.wall_s:.0f} s, {report.cpu_s:.0f} s of CPU"
+    print(f"{report.backend} {report.version}: {report.evaluated} configurations, {spent}")
+    for test, figures in report.accuracy.items():
         print(f"  {test:<10} {card.interval(figures)}  ({figures['windows']} windows)")
     print(f"{'weight':>7} {'loss':>7}  member")
-    for row in report["members"]:
-        loss = "–" if row["loss"] is None else f"{row['loss']:.4f}"
-        form = row["form"] or ("ONNX only" if row["entry"] else "not exported")
-        why = f": {row['why']}" if row["why"] else ""
-        print(f"{row['weight']:>7.2f} {loss:>7}  {row['name']} ({row['learner']}): {form}{why}")
-    if report["model"] is None:
+    for row in report.members:
+        loss = "–" if row.loss is None else f"{row.loss:.4f}"
+        form = row.form or ("ONNX only" if row.entry else "not exported")
+        why = f": {row.why}" if row.why else ""
+        print(f"{row.weight:>7.2f} {loss:>7}  {row.name} ({row.learner}): {form}{why}")
+    if report.model is None:
         print("no member can be exported: each says why", file=sys.stderr)
         return
     where = shlex.quote(str(out / "model"))
-    print(f"{where}: {report['model']['member']}")
+    print(f"{where}: {report.model.member}")
     print(f"export it with: cczoo export {where} -t onnx --out BUNDLE", file=sys.stderr)

@@ -13,9 +13,6 @@ from models.sbd.windows import Windows
 from pipelines.output import progress
 from pipelines.sbd.job import Job
 
-REPORT = "automl.json"
-"""Where the result of a search is written, in its ``--out``."""
-
 
 @dataclass(frozen=True)
 class Plan:

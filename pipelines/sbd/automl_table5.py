@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,15 +12,17 @@ import numpy as np
 import polars as pl
 
 from data.errors import UserError
-from data.files import file_hash, write_text
+from data.files import file_hash
+from data.results import plain
 from models.sbd import automl
 from models.sbd.evaluate import splits as protocol
 from models.sbd.evaluate import tables
 from models.sbd.evaluate.splits import Split
 from models.sbd.params import THRESHOLD
+from models.sbd.results.automl import AUTO_TABLE5, SPLIT, SplitDone, Table5
 from models.stats.intervals import Interval, over_splits
 from pipelines.output import print_json
-from pipelines.sbd.automl_plan import REPORT, Plan, task_of, tell
+from pipelines.sbd.automl_plan import Plan, task_of, tell
 from pipelines.sbd.job import Job
 
 PROTOCOL = "within"
@@ -42,11 +43,10 @@ def run(job: Job, plan: Plan, splits: int | None, as_json: bool) -> int:
     for split in todo[:splits]:
         path = job.out / "splits" / f"{plan.backend}-{plan.family}-{split.name}.json"
         if not _done(path, key):
-            _write(path, {**_searched(job, plan, split), **key})
-    report = summary(job, todo, PREDICTIONS)
-    job.write(REPORT, report)
+            SPLIT.write_at(path, {**_searched(job, plan, split), **key})
+    report = AUTO_TABLE5.write(job.out, summary(job, todo, PREDICTIONS))
     if as_json:
-        print_json(report)
+        print_json(plain(report))
     else:
         show(report)
     return 0
@@ -67,14 +67,10 @@ def _key(job: Job, plan: Plan) -> dict[str, Any]:
 
 def _done(path: Path, key: dict[str, Any]) -> bool:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = SPLIT.read_at(path)
+    except (OSError, UserError):
         return False
-    return all(found.get(name) == value for name, value in key.items())
-
-
-def _write(path: Path, value: dict[str, Any]) -> None:
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    return all(getattr(found, name) == value for name, value in key.items())
 
 
 def _searched(job: Job, plan: Plan, split: Split) -> dict[str, Any]:
@@ -121,14 +117,14 @@ def summary(job: Job, splits: list[Split], predictions: Path) -> dict[str, Any]:
         report["rows"] += [{**row, "model": name} for row in rows]
         settings = ("seconds", "trials", "jobs", "seed", "version", "about", "data_hash")
         report["runs"][name] = {
-            **{k: parts[0][k] for k in settings},
+            **{k: getattr(parts[0], k) for k in settings},
             "splits": len(parts),
-            "evaluated": [part["evaluated"] for part in parts],
-            "failed": [sum(part["failed"].values()) for part in parts],
-            "wall_s": [round(part["wall_s"], 1) for part in parts],
-            "cpu_s": [round(part["cpu_s"], 1) for part in parts],
-            "load_before": [part["load_before"] for part in parts],
-            "members": [part["members"] for part in parts],
+            "evaluated": [part.evaluated for part in parts],
+            "failed": [sum(part.failed.values()) for part in parts],
+            "wall_s": [round(part.wall_s, 1) for part in parts],
+            "cpu_s": [round(part.cpu_s, 1) for part in parts],
+            "load_before": [part.load_before for part in parts],
+            "members": [part.members for part in parts],
             "differences": {
                 peer: paired(job, frame, others.filter(pl.col("model") == peer))
                 for peer in others["model"].unique(maintain_order=True)
@@ -137,28 +133,28 @@ def summary(job: Job, splits: list[Split], predictions: Path) -> dict[str, Any]:
     return report
 
 
-def _stored(job: Job, splits: list[Split]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def _stored(job: Job, splits: list[Split]) -> dict[tuple[str, str], list[SplitDone]]:
     """Splits of this table that are done, all with one budget: the one with most of them."""
     known = {split.name: _rows(split) for split in splits}
     data_hash = file_hash(job.features)
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    found: dict[tuple[Any, ...], list[SplitDone]] = {}
     for path in sorted((job.out / "splits").glob("*.json")):
-        part = json.loads(path.read_text(encoding="utf-8"))
-        if part["data_hash"] == data_hash and known.get(part["split"]) == part["rows"]:
-            found.setdefault(tuple(part[k] for k in BUDGET), []).append(part)
-    most: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        part = SPLIT.read_at(path)
+        if part.data_hash == data_hash and known.get(part.split) == part.rows:
+            found.setdefault(tuple(getattr(part, k) for k in BUDGET), []).append(part)
+    most: dict[tuple[str, str], list[SplitDone]] = {}
     for (backend, family, *_), parts in found.items():
         if len(parts) >= len(most.get((backend, family), ())):
-            most[backend, family] = sorted(parts, key=lambda part: int(part["split"]))
+            most[backend, family] = sorted(parts, key=lambda part: int(part.split))
     return most
 
 
-def _frame(model: str, splits: Iterable[Split], parts: list[dict[str, Any]]) -> pl.DataFrame:
+def _frame(model: str, splits: Iterable[Split], parts: list[SplitDone]) -> pl.DataFrame:
     tested = {split.name: split.test for split in splits}
     return pl.concat(
-        pl.DataFrame({"row": tested[part["split"]], "probability": part["probability"]}).select(
+        pl.DataFrame({"row": tested[part.split], "probability": part.probability}).select(
             pl.lit(PROTOCOL).alias("protocol"),
-            pl.lit(part["split"]).alias("split"),
+            pl.lit(part.split).alias("split"),
             pl.lit(model).alias("model"),
             "row",
             "probability",
@@ -203,18 +199,18 @@ def _values(found: Interval) -> tuple[float | None, float | None, float | None]:
     return found["mean"], found["low"], found["high"]
 
 
-def show(report: dict[str, Any]) -> None:
+def show(report: Table5) -> None:
     """Print the table for a person."""
     print("accuracy per window on unseen connections, all sites (the paper: AUTO 0.957, SVM 0.937)")
-    for row in report["rows"]:
-        if row["dataset"] != "ALL":
+    for row in report.rows:
+        if row.dataset != "ALL":
             continue
-        spent = report["runs"][row["model"]]
+        spent = report.runs[row.model]
         print(
-            f"{row['model']:<24} {_text(row['both'])} over {spent['splits']} splits, "
-            f"{sum(spent['evaluated'])} configurations, {sum(spent['cpu_s']):.0f} s of CPU"
+            f"{row.model:<24} {_text(row.both)} over {spent.splits} splits, "
+            f"{sum(spent.evaluated)} configurations, {sum(spent.cpu_s):.0f} s of CPU"
         )
-        for peer, difference in spent["differences"].items():
+        for peer, difference in spent.differences.items():
             print(f"{'':<6}less {peer:<14} {_text(difference, sign='+')}")
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from data.files import write_text
+from data.results import plain
 from export.budget import Budget
 from export.lower import lower
 from features.sbd import features_of
 from features.spec import Feature
+from models.sbd.results.budget import PARETO
 from models.sbd.train import pareto, ranking, spaces
 from models.sbd.train.classifiers import SHORT, make
 from models.sbd.windows import Windows
@@ -175,14 +177,14 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "chosen": chosen and chosen.described(),
         "nearest": nearest.described(),
     }
-    job.write("pareto.json", result)
-    write_text(job.out / "pareto.svg", pareto.draw(result))
+    told = PARETO.write(job.out, result)
+    write_text(job.out / "pareto.svg", pareto.draw(told))
     if chosen:
         keep(job, chosen, found.table, family, budget)
     if as_json:
-        print_json(result)
+        print_json(plain(told))
     else:
-        pareto.show(result)
+        pareto.show(told)
     if not chosen:
         limits = ",".join(f"{key}={limit:g}" for key, limit in budget.limits.items())
         print(

@@ -19,6 +19,9 @@ from models.sbd.drift import reference
 from models.sbd.evaluate import testset
 from models.sbd.evaluate.holdout import sides
 from models.sbd.evaluate.splits import Recipe
+from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER, RuleRow
+from models.sbd.results.kept import HEADLINE, METRICS
+from models.sbd.results.verdicts import LOFO, PLUS
 from models.sbd.train import selection
 from models.sbd.train.classifiers import CLASSIFIERS, make, probability
 from models.sbd.windows import Windows
@@ -60,7 +63,8 @@ LIMITS = {
 def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
     """Fit and write every kept model, and the chosen general one under its plain name."""
     predictions = pl.read_parquet(job.out / "predictions.parquet")
-    chosen = job.read("plus.json").get("chosen")
+    choice = PLUS.read(job.out)
+    chosen = None if choice is None else choice.chosen
     train = training_rows(job)
     written: dict[str, Any] = {}
     for recipe in known:
@@ -72,8 +76,8 @@ def fit_zoo(job: Job, known: Sequence[Recipe]) -> dict[str, Any]:
         for name in names:
             entry = dataclasses.replace(recipe, name=name)
             written[name] = _write(job, entry, recipe.name, estimator, train, predictions)
-    job.write("metrics.json", written)
-    job.write("headline.json", headline(written))
+    METRICS.write(job.out, written)
+    HEADLINE.write(job.out, headline(written))
     return {name: metrics["headline"] for name, metrics in written.items()}
 
 
@@ -157,7 +161,7 @@ def _write(
         verdicts=verdicts,
         level=round(100 * job.params.confidence),
         figures=told_figures(metrics, job.params.protocol.splits),
-        others=card.others(job.read("table5.json"), _optional(job, "rules.json"), tested_as),
+        others=card.others(TABLE5.read(job.out), _rules(job), tested_as),
         coverage=_coverage(job, tested_as),
         limits=LIMITS[family],
     )
@@ -190,33 +194,37 @@ def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> Verdicts:
 
 
 def _metrics(job: Job, model: str) -> dict[str, Any]:
-    column = job.params.protocol.family_column
     found: dict[str, Any] = {}
-    for protocol, file in (("within", "table5.json"), ("mixed", "mixed.json")):
-        for row in job.read(file):
-            if row["model"] == model and row["dataset"] == "ALL":
+    for protocol, file in (("within", TABLE5), ("mixed", MIXED)):
+        for row in file.read(job.out):
+            if row.model == model and row.dataset == "ALL":
                 found[protocol] = {
-                    "window": row["both"],
-                    "connection": row["connection"],
-                    "sb": row["sb"],
-                    "nsb": row["nsb"],
+                    "window": row.both,
+                    "connection": row.connection,
+                    "sb": row.sb,
+                    "nsb": row.nsb,
                 }
-    table6 = job.read("table6.json")
+    table6 = TABLE6.read(job.out)
     listed = {
-        "unseen": (table6["unseen"], "case"),
-        "unseen-varied": (table6["unseen-varied"], "case"),
-        "transfer": (job.read("transfer.json"), column),
-        "family": (job.read("lofo.json")["families"], column),
+        "unseen": table6.unseen,
+        "unseen-varied": table6.unseen_varied,
+        "transfer": TRANSFER.read(job.out),
+        "family": LOFO.read(job.out).families,
     }
-    for protocol, (rows, key) in listed.items():
-        for row in rows:
-            if row["model"] == model:
+    for protocol, rows in listed.items():
+        for one in rows:
+            if one.model == model:
                 into = found.setdefault(protocol, {"by": {}})
-                figures = {k: row[k] for k in ("window", "connection", "windows", "connections")}
-                if row[key] == "ALL":
+                figures = {
+                    "window": one.window,
+                    "connection": one.connection,
+                    "windows": one.windows,
+                    "connections": one.connections,
+                }
+                if one.value == "ALL":
                     into |= figures
                 else:
-                    into["by"][row[key]] = figures
+                    into["by"][one.value] = figures
     found["headline"] = {
         protocol: {
             "window": value["window"]["mean"],
@@ -241,9 +249,11 @@ def told_figures(metrics: Mapping[str, Any], splits: int) -> list[dict[str, str]
 
 
 def _coverage(job: Job, model: str) -> list[dict[str, str]]:
-    rows = job.read("lofo.json")["candidates"].get(model, {}).get("coverage", [])
-    return [{k: "–" if v is None else f"{v:.3f}" for k, v in row.items()} for row in rows]
+    found = LOFO.read(job.out).candidates.get(model)
+    rows = () if found is None else found.coverage
+    return [{k: "–" if v is None else f"{v:.3f}" for k, v in row} for row in rows]
 
 
-def _optional(job: Job, name: str) -> Any:
-    return job.read(name) if (job.out / name).is_file() else []
+def _rules(job: Job) -> Sequence[RuleRow]:
+    """The rules' accuracies; none where the protocol ran without events."""
+    return RULES.read(job.out) if (job.out / RULES.name).is_file() else ()

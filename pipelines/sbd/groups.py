@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ import numpy as np
 from data.errors import UserError, unknown_name
 from data.files import write_text
 from data.place import everything
+from data.results import plain
 from features.sbd import features_of
 from models import parallel, store
 from models.sbd.groups import own
 from models.sbd.groups import rows as groups_rows
 from models.sbd.groups.rows import Gathered
+from models.sbd.results.groups import GROUPS, KEPT, GroupRow, PooledRow
 from models.sbd.train import ranking, recipes
 from models.sbd.train.classifiers import CLASSIFIERS, SHORT
 from models.sbd.usable import Dropped
@@ -59,23 +62,23 @@ def run(args: argparse.Namespace, job: Job) -> int:
         job.features, columns, features, job.params.groups.pooled_windows, rows, added
     )
     try:
-        result = _train(args, job, columns, added, gathered)
+        result = GROUPS.write(job.out, _train(args, job, columns, added, gathered))
     finally:
         parallel.stop()
         rows.unlink(missing_ok=True)
-    tell(Dropped(**result["dropped"]), str(job.features))
-    job.write("groups.json", result)
+    tell(Dropped(**result.dropped.model_dump()), str(job.features))
     write_text(job.out / "groups.svg", page.draw(result))
+    summary = plain(result)
     if not args.no_register:
         told = registration.from_groups(job, result, args.params, args.offline)
-        result["registered"] = {"run": told["run"], "versions": len(told["versions"])}
+        summary["registered"] = {"run": told["run"], "versions": len(told["versions"])}
     if args.json:
-        print_json(result)
+        print_json(summary)
     else:
         page.show(result)
-    failed = [row for row in result["groups"] if row["decision"] == "failed"]
+    failed = [row for row in result.groups if row.decision == "failed"]
     for row in failed:
-        print(f"failed: {row['group']}: {row['reason']}", file=sys.stderr)
+        print(f"failed: {row.group}: {row.reason}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -148,7 +151,11 @@ def _train(
     setup, sample = _with_features(setup, _candidates(args.family, classifier), gathered, job)
     key = _key(setup, columns, added)
     registered = {group: group_model(name, group) for group in gathered.counts}
-    kept = {g: row for g in gathered.counts if (row := _kept(job, registered[g], key)) is not None}
+    kept = {
+        group: row
+        for group in gathered.counts
+        if isinstance(row := _kept(job, registered[group], key), GroupRow)
+    }
     todo = [group for group in gathered.largest_first() if group not in kept]
     pooled_row = _kept(job, name, key)
     if todo or pooled_row is None:
@@ -156,9 +163,9 @@ def _train(
         if pooled_row is None:
             pooled_row = _keep(job, groups_task.pooled_entry(pooled, sample, settings), key)
         kept |= _groups(pooled, gathered, todo, registered, job, key)
-    _tidy(job, [pooled_row, *kept.values()])
+    _tidy(job, name, kept.values())
     order = sorted(kept)
-    decisions = [kept[group]["decision"] for group in order]
+    decisions = [kept[group].decision for group in order]
     return {
         "model": name,
         "classifier": classifier,
@@ -177,12 +184,12 @@ def _train(
     }
 
 
-def _dropped(rows: Iterable[Mapping[str, Any]]) -> Dropped:
+def _dropped(rows: Iterable[GroupRow]) -> Dropped:
     """What all groups together have left out; a group that failed tells nothing."""
     total = Dropped()
     for row in rows:
-        if "dropped" in row:
-            total.add(Dropped(**row["dropped"]))
+        if row.dropped is not None:
+            total.add(Dropped(**row.dropped.model_dump()))
     return total
 
 
@@ -248,62 +255,64 @@ def _groups(
     registered: Mapping[str, str],
     job: Job,
     key: str,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, GroupRow]:
     """Train the groups that are still to do; each one's result is kept as it comes."""
 
     def items() -> Iterator[Group]:
         for name, frame in zip(todo, gathered.frames(todo), strict=True):
             yield Group(name, registered[name], gathered.values[name], frame)
 
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, GroupRow] = {}
     stream = parallel.stream(groups_task.train_group, items(), pooled, job.params.workers)
     for number, outcome in progress(stream, "groups", len(todo)):
         name = todo[number]
         if isinstance(outcome, Exception):
             cause = getattr(outcome, "cause", None) or outcome
             reason = f"{type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
-            found[name] = {
-                "group": name,
-                "values": gathered.values[name],
-                "registered": registered[name],
-                "decision": "failed",
-                "reason": reason,
-            }
-        else:
-            found[name] = _keep(job, outcome, key)
+            found[name] = GroupRow(
+                group=name,
+                values=gathered.values[name],
+                registered=registered[name],
+                decision="failed",
+                reason=reason,
+            )
+        elif isinstance(row := _keep(job, outcome, key), GroupRow):
+            found[name] = row
     return found
 
 
-def _keep(job: Job, outcome: Outcome, key: str) -> dict[str, Any]:
+def _keep(job: Job, outcome: Outcome, key: str) -> GroupRow | PooledRow:
     """Write a result, the model before the row that says it is there."""
     name = outcome.row["registered"]
     assert job.zoo is not None
     if outcome.files:
         store.replace_directory(job.zoo / name, outcome.files, everything)
-    job.write(f"results/{name}.json", {"key": key, "row": outcome.row})
-    row: dict[str, Any] = job.read(f"results/{name}.json")["row"]
-    return row
+    return KEPT.write_at(_place(job, name), {"key": key, "row": outcome.row}).row
 
 
-def _kept(job: Job, name: str, key: str) -> dict[str, Any] | None:
+def _place(job: Job, name: str) -> Path:
+    return job.out / "results" / f"{name}.json"
+
+
+def _kept(job: Job, name: str, key: str) -> GroupRow | PooledRow | None:
     """A result of an earlier run of the same data and settings, where it is whole."""
     try:
-        found = job.read(f"results/{name}.json")
-        if found["key"] != key:
+        found = KEPT.read_at(_place(job, name))
+        if found.key != key:
             return None
-        row: dict[str, Any] = found["row"]
-        if row.get("decision") != "pooled":
+        if isinstance(found.row, PooledRow) or found.row.decision != "pooled":
             store.load(name, job.zoo)
     except (UserError, ValueError, KeyError):
         return None
-    return row
+    return found.row
 
 
-def _tidy(job: Job, rows: Sequence[Mapping[str, Any]]) -> None:
+def _tidy(job: Job, pooled: str, rows: Iterable[GroupRow]) -> None:
     """Remove what runs of other data or settings have left."""
     assert job.zoo is not None
-    told = {row["registered"] for row in rows if row.get("decision") != "failed"}
-    models = {row["registered"] for row in rows if row.get("decision", "own") == "own"}
+    rows = list(rows)
+    told = {pooled, *(row.registered for row in rows if row.decision != "failed")}
+    models = {pooled, *(row.registered for row in rows if row.decision == "own")}
     for path in (job.out / "results").glob("*.json"):
         if path.name.removesuffix(".json") not in told:
             path.unlink()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from data.files import write_text
 from features.sbd import features_of
 from models.sbd.computed_with import settings_of
 from models.sbd.content import content_hash
@@ -74,36 +70,8 @@ class Job:
         lacking = np.unique(self.table.y[mask]).size < 2
         return self.table.take(~unseen_rows(self.table, settings) if lacking else mask)
 
-    def write(self, name: str, value: Any) -> None:
-        """Write one result table as JSON, whole or not at all."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
-        write_text(self.out / name, text)
-
-    def read(self, name: str) -> Any:
-        """Read a result table of an earlier step."""
-        path = self.out / name
-        if not path.is_file():
-            raise UserError(f"{path}: missing: run `cczoo train sbd` with the earlier steps first")
-        return json.loads(path.read_text(encoding="utf-8"))
-
 
 def load_params(path: Path | None, seed: int | None = None) -> Params:
     """Settings from ``models.sbd`` of a YAML file, defaults without one."""
     settings: Params = load_settings(path).models.sbd
     return settings if seed is None else settings.model_copy(update={"seed": seed})
-
-
-def _plain(value: Any) -> Any:
-    """JSON-ready: settings models as dicts, NaN as null, numpy scalars as numbers."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

@@ -14,6 +14,7 @@ import polars as pl
 from data.errors import UserError
 from models.sbd.evaluate import splits
 from models.sbd.neural import comparison, outofsample
+from models.sbd.results.neural import CHOICE, NEURAL
 from pipelines.output import print_json, progress
 from pipelines.sbd.neural_job import OTHERS, OUT, SERIES, NeuralJob
 
@@ -60,7 +61,7 @@ def search(job: NeuralJob) -> dict[str, Any]:
     tasks = outofsample.selection_tasks(job.table, job.sbd, job.neural)
     answers = _run(job, tasks)
     choice = outofsample.chosen(job.table, answers)
-    job.plain.write("choice.json", choice)
+    CHOICE.write(job.out, choice)
     return choice
 
 
@@ -89,17 +90,16 @@ def measure(job: NeuralJob) -> dict[str, Any]:
         raise UserError(
             f"{job.others}: {error}: make both tables from the same events, then train again"
         ) from None
-    choice = job.out / "choice.json"
+    choice = job.out / CHOICE.name
     result = {
         "settings": job.neural.model_dump(mode="json"),
         "data_hash": job.data_hash,
         "windows": len(job.table),
         "connections": int(np.unique(job.table.group).size),
-        "choice": job.plain.read("choice.json") if choice.is_file() else None,
+        "choice": CHOICE.read(job.out) if choice.is_file() else None,
         "protocols": rows,
     }
-    job.plain.write("neural.json", result)
-    return result
+    return NEURAL.write(job.out, result).model_dump()
 
 
 def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:

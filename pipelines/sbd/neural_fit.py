@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +25,8 @@ from models.sbd.evaluate import testset
 from models.sbd.evaluate.holdout import sides
 from models.sbd.neural import outofsample
 from models.sbd.params import THRESHOLD
+from models.sbd.results.accuracy import RULES, TABLE5, SiteRow
+from models.sbd.results.neural import CURVE, NEURAL
 from models.sbd.windows import Windows
 from pipelines.reporting import neural as figures
 from pipelines.sbd.fit import told_figures
@@ -81,8 +82,7 @@ def fit(job: NeuralJob) -> dict[str, Any]:
     content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"), job.settings)
     onnx = _measured(content, found, rows, specs)
     curve = [asdict(epoch) for epoch in found.curve]
-    job.plain.write("curve.json", curve)
-    figures.write_curve(job.out, curve, found.best)
+    figures.write_curve(job.out, CURVE.write(job.out, curve), found.best)
     verdicts = accumulate.fit(
         training.probability(found.network, rows[held]),
         train.y[held],
@@ -207,9 +207,10 @@ def _write(
 
 def _metrics(job: NeuralJob) -> dict[str, Any]:
     """Out-of-sample figures as `measure` left them, here or in the repository; of this network."""
-    own = job.out / "neural.json"
+    own = job.out / NEURAL.name
     kept = measured(own, job) or measured(job.kept, job)
-    found: dict[str, Any] = {row["protocol"]: row for row in (kept or {}).get("protocols", [])}
+    rows = () if kept is None else kept.protocols
+    found: dict[str, Any] = {row.protocol: row.model_dump() for row in rows}
     found["headline"] = {
         protocol: {kind: row[kind]["mean"] for kind in ("window", "connection")}
         for protocol, row in found.items()
@@ -221,11 +222,11 @@ def _others(job: NeuralJob, metrics: Mapping[str, Any]) -> list[dict[str, str]]:
     """The comparison over the four sites, where both tables are there."""
     if "within" not in metrics or job.others is None:
         return []
-    tables = [job.others.with_name(name) for name in ("table5.json", "rules.json")]
-    if not all(path.is_file() for path in tables):
+    folder = job.others.parent
+    if not all((folder / file.name).is_file() for file in (TABLE5, RULES)):
         return []
-    table5, rules = (json.loads(path.read_text(encoding="utf-8")) for path in tables)
     own = metrics["within"]
-    row = {"both": own["window"], "sb": own["sb"], "nsb": own["nsb"]}
-    mine = {"dataset": "ALL", "model": outofsample.NAME, **row}
+    row = {"both": own["window"], **{key: own[key] for key in ("sb", "nsb", "connection")}}
+    mine = SiteRow(dataset="ALL", model=outofsample.NAME, **row)
+    table5, rules = TABLE5.read(folder), RULES.read(folder)
     return card.others([mine, *table5], rules, outofsample.NAME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from models.sbd.content import content_hash
 from models.sbd.evaluate.holdout import check_trainable
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params
+from models.sbd.results.neural import NEURAL, Measured
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows, read
 from pipelines.output import progress
@@ -122,15 +122,15 @@ ABOUT_TESTS = ("splits", "repeats", "validation_folds")
 """Settings that say how often is tested: the network is the same without them."""
 
 
-def measured(path: Path, job: NeuralJob) -> Mapping[str, Any] | None:
+def measured(path: Path, job: NeuralJob) -> Measured | None:
     """Results of :func:`measure`, None where there are none of this network on this table."""
     if not path.is_file():
         return None
-    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found = NEURAL.read_at(path)
 
     def network(settings: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in settings.items() if key not in ABOUT_TESTS}
 
     mine = network(job.neural.model_dump(mode="json"))
-    same = network(found.get("settings", {})) == mine
-    return found if same and found.get("data_hash") == job.data_hash else None
+    same = network(found.settings) == mine
+    return found if same and found.data_hash == job.data_hash else None

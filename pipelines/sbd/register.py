@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models import store
+from models.sbd.results.kept import HEADLINE
 from pipelines.registry.register import is_offline, register, send, tags_of, training
 
 if TYPE_CHECKING:
+    from models.sbd.results.groups import Grouped
     from pipelines.sbd.job import Job
 
 
@@ -21,7 +23,7 @@ def from_training(
 ) -> dict[str, Any]:
     """Register the entries that ``cczoo train sbd`` has written."""
     entries = {name: store.load(name, job.zoo).directory for name in names}
-    metrics = job.read("headline.json")
+    metrics = HEADLINE.read(job.out)
     trained = training("cczoo train sbd", entries, settings, metrics, job.features)
     return send(replace(trained, reports=job.out), offline)
 
@@ -46,33 +48,31 @@ def from_search(job: Job, run: str, settings: Path | None, offline: bool) -> dic
     return send(training(run, entries, settings, metrics, job.features), offline)
 
 
-def from_groups(
-    job: Job, result: Mapping[str, Any], settings: Path | None, offline: bool
-) -> dict[str, Any]:
+def from_groups(job: Job, result: Grouped, settings: Path | None, offline: bool) -> dict[str, Any]:
     """Register the groups' models that were kept, and point the other groups to the pooled one.
 
     Parameters
     ----------
     job : Job
-    result : mapping
+    result : Grouped
         Content of ``groups.json``.
     settings : Path, optional
         The file with the parameters.
     offline : bool
         As in :func:`pipelines.registry.register.register`, whose result is returned.
     """
-    pooled, rows = result["model"], result["groups"]
-    own = {row["registered"]: row for row in rows if row["decision"] == "own"}
+    pooled, rows = result.model, result.groups
+    own = {row.registered: row for row in rows if row.decision == "own"}
     entries = {name: store.load(name, job.zoo).directory for name in (pooled, *own)}
     tags = {name: tags_of(path, {}) for name, path in entries.items()}
     for name, row in own.items():
-        tags[name]["group"] = json.dumps(row["values"])
-    metrics = {f"groups.{k}": float(v) for k, v in result["counts"].items()}
-    run = f"cczoo train sbd --groups {','.join(result['columns'])}"
+        tags[name]["group"] = json.dumps(row.values)
+    metrics = {f"groups.{decision}": float(n) for decision, n in result.counts}
+    run = f"cczoo train sbd --groups {','.join(result.columns)}"
     trained = replace(
-        training(run, entries, settings, metrics, result["data_hash"], tags=tags),
+        training(run, entries, settings, metrics, result.data_hash, tags=tags),
         pooled=pooled,
-        pointed=tuple(row["registered"] for row in rows if row["decision"] == "pooled"),
+        pointed=tuple(row.registered for row in rows if row.decision == "pooled"),
     )
     made = register(trained, offline=is_offline(offline))
     if made["versions"]:

@@ -13,6 +13,10 @@ from data.files import write_file
 from models.sbd import rules
 from models.sbd.evaluate import scores, splits, tables
 from models.sbd.evaluate.splits import Recipe
+from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER
+from models.sbd.results.scores import CONFUSION, DELAY
+from models.sbd.results.search import BEST, MI
+from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
 from models.sbd.train import ranking, recipes, search, selection
 from pipelines.output import progress
 from pipelines.sbd.job import Job
@@ -34,9 +38,9 @@ def step_search(job: Job) -> dict[str, Any]:
     subsets = ranking.subsets(ranked["smartsbd"], params.search.subsets)
     curves = search.run(table, subsets, params.search, params.seed, params.workers, _progress)
     best = search.best(curves, params.protocol.top_k)
-    job.write("mi.json", {"ranking": ranked, "subsets": subsets})
+    MI.write(job.out, {"ranking": ranked, "subsets": subsets})
     write_file(job.out / "search.csv", curves.write_csv)
-    job.write("best.json", best)
+    BEST.write(job.out, best)
     return {"top": [row["feature"] for row in ranked["smartsbd"][:8]], "best": best}
 
 
@@ -68,46 +72,48 @@ def write_tables(job: Job, predictions: pl.DataFrame, candidates: list[str]) -> 
     """Write every result table of the protocol and return the headline figures."""
     params, table = job.params, job.table
     column = params.protocol.family_column
-    choice = selection.choose(predictions, candidates, table, column, params.plus.confidence)
-    job.write("plus.json", choice)
+    found = selection.choose(predictions, candidates, table, column, params.plus.confidence)
+    choice = PLUS.write(job.out, found)
+    outer = {} if choice is None else choice.outer
     fitted = {
-        (model, family): plan["verdicts"][model]
-        for family, plan in choice.get("outer", {}).items()
+        (model, family): plan.verdicts[model]
+        for family, plan in outer.items()
         for model in candidates
     }
-    # A row of the model that is chosen anew for each family, beside the candidates' own.
-    table5 = tables.within(table, predictions, "within", params)
-    table6 = {
-        kind: tables.by_value(table, predictions, kind, "case", params)
-        for kind in ("unseen", "unseen-varied")
-    }
+    table5 = TABLE5.write(job.out, tables.within(table, predictions, "within", params))
+    table6 = TABLE6.write(
+        job.out,
+        {
+            kind: tables.by_value(table, predictions, kind, "case", params)
+            for kind in ("unseen", "unseen-varied")
+        },
+    )
     families = tables.by_value(table, predictions, "family", column, params, fitted)
+    # The model that is chosen anew for each family, beside the candidates' own.
     nested = tables.honest_verdicts(table, predictions, choice, None)
     each = {name: tables.honest_verdicts(table, predictions, choice, name) for name in candidates}
-    verdicts = choice.get("verdicts", {})
+    verdicts = {} if choice is None else choice.verdicts
     pooled = tables.scores(
         table, predictions, ("within", "mixed", "unseen", "family"), verdicts, params
     )
-    job.write("table5.json", table5)
-    job.write("table6.json", table6)
-    job.write("mixed.json", tables.within(table, predictions, "mixed", params))
-    job.write("transfer.json", tables.by_value(table, predictions, "transfer", column, params))
-    job.write("lofo.json", {"families": families, "nested": nested, "candidates": each})
-    job.write("calibration.json", tables.calibration(table, predictions, choice))
-    job.write("confusion.json", pooled)
-    job.write("delay.json", delays(job, predictions, verdicts))
+    MIXED.write(job.out, tables.within(table, predictions, "mixed", params))
+    TRANSFER.write(job.out, tables.by_value(table, predictions, "transfer", column, params))
+    left_out = LOFO.write(job.out, {"families": families, "nested": nested, "candidates": each})
+    CALIBRATION.write(job.out, tables.calibration(table, predictions, choice))
+    CONFUSION.write(job.out, pooled)
+    DELAY.write(job.out, delays(job, predictions, verdicts))
     if job.events is not None:
         shares = rules.run(job.events, table, list(rules.RULES), _progress)
-        job.write("rules.json", tables.rules(table, shares, params))
+        RULES.write(job.out, tables.rules(table, shares, params))
     return {
-        "within": {r["model"]: r["both"]["mean"] for r in table5 if r["dataset"] == "ALL"},
-        "unseen": {r["model"]: r["window"]["mean"] for r in table6["unseen"] if r["case"] == "ALL"},
+        "within": {r.model: r.both["mean"] for r in table5 if r.dataset == "ALL"},
+        "unseen": {r.model: r.window["mean"] for r in table6.unseen if r.value == "ALL"},
         "family": {
-            r["model"]: [r["window"]["mean"], r["connection"]["mean"]]
-            for r in families
-            if r[column] == "ALL"
+            r.model: [r.window["mean"], r.connection["mean"]]
+            for r in left_out.families
+            if r.value == "ALL"
         },
-        "chosen": choice.get("chosen"),
+        "chosen": None if choice is None else choice.chosen,
         "nested": nested,
     }
 
@@ -131,8 +137,8 @@ def delays(job: Job, predictions: pl.DataFrame, verdicts: Mapping[str, Any]) -> 
 
 def all_recipes(job: Job) -> list[Recipe]:
     """Every model of the comparison, as the search left its hyperparameters."""
-    best = job.read("best.json")
-    subsets = job.read("mi.json")["subsets"]
+    best = {name: one.settings for name, one in BEST.read(job.out).items()}
+    subsets = MI.read(job.out).subsets
     top = subsets[min(job.params.protocol.top_k, len(subsets)) - 1]
     family = job.names
     known = recipes.paper(top, best, job.params)

@@ -7,15 +7,14 @@ training. So a model is the same where every sealed file is, or else where its a
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from data.files import write_text
 from pipelines.output import print_json
+from pipelines.results import FORMAT, REPRODUCTION, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from models.store import ZooModel
 
-FORMAT = 1
 PROVENANCE = ("version", "created_by", "git_commit", "seal", "files", "feature_specs")
 """Of ``meta.json``, what says nothing about the model (``schema_hash`` is of the features)."""
 NUMBERS = ("calibration", "scaling")
@@ -60,43 +58,6 @@ TRAINED_PATH = Limits(probability=1.0, verdicts=0.03, figure=0.02)
 """Networks: a probability near the threshold may move far, verdicts and figures hardly."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What came out for one released model.
-
-    Attributes
-    ----------
-    name : str
-    verdict : str
-        ``identical``, ``equal``, ``differs`` or ``missing`` (not trained here).
-    text : str
-        The same in words.
-    version : str
-        Released.
-    files : list of str
-        Sealed files whose bytes differ.
-    form : str
-        ``same``, ``differs``, or empty where there is no integer form.
-    answers, differing : int
-        Stored observations that both were asked, and how many verdicts differ.
-    largest : float
-        Largest difference of a probability.
-    figure : float
-        Largest difference of a number in ``metrics.json``.
-    """
-
-    name: str
-    verdict: str
-    text: str
-    version: str = ""
-    files: tuple[str, ...] = ()
-    form: str = ""
-    answers: int = 0
-    differing: int = 0
-    largest: float = 0.0
-    figure: float = 0.0
-
-
 def run(args: argparse.Namespace) -> int:
     """1 where a released model isn't reproduced; with ``--out`` only the file is written."""
     from models import store
@@ -104,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     verdicts = compare_all(args.trained or store.TRAINED, args.zoo or store.ZOO)
     report = {"format": FORMAT, "models": [asdict(verdict) for verdict in verdicts]}
     if args.out is not None:
-        write_text(args.out, json.dumps(report, indent=1) + "\n")
+        REPRODUCTION.write_at(args.out, report)
         return 0
     wrong = [verdict.name for verdict in verdicts if verdict.verdict == "differs"]
     absent = [verdict.name for verdict in verdicts if verdict.verdict == "missing"]

@@ -124,7 +124,7 @@ def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
     assert train(folder, "--step", "protocol") == 0
     job = job_of(folder)
     kept = measured(path, job)
-    assert kept["protocols"]
+    assert kept.protocols
     assert train(folder, "--step", "fit") == 0
     card = store.load(entry).read("card.md").decode()
     assert "left out of training" in card
@@ -136,7 +136,7 @@ def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
     series.table(40, seed=1).write_parquet(tmp_path / "other.parquet")
     assert measured(path, dataclasses.replace(job, features=tmp_path / "other.parquet")) is None
     # Results of another table, or from before tables were noted in them, are nobody's figures.
-    path.write_text(json.dumps({**kept, "data_hash": "0" * 64}))
+    path.write_text(json.dumps({**kept.model_dump(), "data_hash": "0" * 64}))
     assert train(folder, "--step", "fit") == 0
     card = store.load(entry).read("card.md").decode()
     assert "not measured for this network" in card

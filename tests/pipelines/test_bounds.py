@@ -14,6 +14,7 @@ import export
 import features
 import models
 import pipelines
+from data.results import Result
 from data.strict import Strict
 from pipelines.cli import main
 from pipelines.gates import GATES, gate
@@ -50,6 +51,9 @@ def all_models():
     while todo:
         for one in todo.pop().__subclasses__():
             todo.append(one)
+            # A result was measured: nobody sets it.
+            if issubclass(one, Result):
+                continue
             if one.__module__.split(".")[0] != "tests" and "test_" not in one.__module__:
                 known.append(one)
     return known

@@ -15,6 +15,7 @@ from registry_entries import opened
 from data.errors import UserError
 from models import store
 from models.sbd.groups import rows as groups_rows
+from models.sbd.results.groups import GROUPS, Counts, Grouped, GroupRow
 from pipelines import tracking
 from pipelines.cli import main
 from pipelines.registry import aliases
@@ -93,7 +94,7 @@ def test_a_group_takes_its_own_model_only_where_that_is_better(train, tmp_path, 
         assert f"<td>site={site}</td>" in shown
     assert "too little data" in shown
     assert shown.count("<svg") == 1
-    page.show(result)
+    page.show(GROUPS.parse(result, "groups.json"))
     told = capsys.readouterr().out
     assert f"{len(chosen)} groups with a model of their own" in told
     assert "site=bonn: too little data: " in told
@@ -197,13 +198,14 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
         assert main(["export", name, "-t", "python", "--out", str(bundle)]) == 0
         assert main(["verify", str(bundle), "--random", "10"]) == 0
     # A later training that finds the pooled model good enough points the group back to it.
-    told = {**result, "groups": [{**row, "decision": "pooled"} for row in result["groups"]]}
+    rows = [{**row, "decision": "pooled"} for row in result["groups"]]
+    told = GROUPS.read(tmp_path / "out").model_dump() | {"groups": rows}
     from models.sbd.params import Params
     from pipelines.sbd import register as registration
     from pipelines.sbd.job import Job
 
     job = Job(table, tmp_path / "out", Params(), zoo=tmp_path / "out" / "zoo")
-    registration.from_groups(job, told, None, offline=False)
+    registration.from_groups(job, GROUPS.parse(told, "groups.json"), None, offline=False)
     assert serves("rome") == pooled
 
 
@@ -261,9 +263,11 @@ def test_on_a_narrow_terminal_no_number_is_cut(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     value = {"mean": 0.123, "low": -0.456, "high": 0.789}
     row = {"connections": 89, "windows": 14770, "own": value, "pooled": value, "difference": value}
-    rows = [{"group": "site=" + name, "decision": "pooled", **row} for name in ("a" * 70, "b")]
-    counts = {"own": 0, "pooled": 2, "failed": 0}
-    page.show({"groups": rows, "counts": counts, "model": "dt", "rows_without_group": 0})
+    row |= {"values": {}, "registered": "dt", "decision": "pooled", "reason": "not better"}
+    rows = tuple(GroupRow(group=f"site={name}", **row) for name in ("a" * 70, "b"))
+    counts = Counts(own=0, pooled=2, failed=0)
+    shown = Grouped.model_construct(groups=rows, counts=counts, model="dt", rows_without_group=0)
+    page.show(shown)
     said = capsys.readouterr().out
     assert "…" not in said
     assert max(map(len, said.splitlines())) <= 80

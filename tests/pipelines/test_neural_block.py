@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from models.sbd.results.neural import Point
 from pipelines.reporting import neural
 from pipelines.reporting.inputs import Inputs, MissingInput
 
@@ -18,12 +19,15 @@ def of(mean: float) -> dict[str, float]:
 
 
 def test_comparison_shows_signed_differences_of_known_rivals_alone(tmp_path):
-    rival = {"window": of(0.95), "window_difference": of(-0.02), "connection_difference": of(0.0)}
-    row = {"protocol": "family", "window": of(0.93)}
+    rival = {"window": of(0.95), "connection": of(0.97)}
+    rival |= {"window_difference": of(-0.02), "connection_difference": of(0.0)}
+    row = {"protocol": "family", "splits": 7, "seeds": 1, "windows": 9, "connections": 3, "by": {}}
+    row |= {key: of(0.93) for key in ("window", "sb", "nsb", "connection")}
+    table = {"settings": {}, "data_hash": "", "windows": 9, "connections": 3, "choice": None}
     path = tmp_path / "benchmarks" / "results" / "neural.json"
     path.parent.mkdir(parents=True)
     against = {"smartsbd-plus-lr": rival, "threshold": rival}
-    path.write_text(json.dumps({"protocols": [{**row, "against": against}]}))
+    path.write_text(json.dumps({**table, "protocols": [{**row, "against": against}]}))
     page = str(neural.comparison(Inputs(tmp_path)))
     assert '-0.020<small class="ci">-0.030, -0.010</small>' in page
     assert '+0.000<small class="ci">-0.010, +0.010</small>' in page
@@ -31,7 +35,7 @@ def test_comparison_shows_signed_differences_of_known_rivals_alone(tmp_path):
 
 
 def test_curve_is_drawn_and_kept_for_plots(tmp_path):
-    neural.write_curve(tmp_path, CURVE, 1)
+    neural.write_curve(tmp_path, [Point(**point) for point in CURVE], 1)
     assert (tmp_path / "curve.svg").read_text().startswith("<svg")
     lines = (tmp_path / "curve.csv").read_text().splitlines()
     assert lines[0] == "epoch,loss,validation_loss,validation_accuracy"

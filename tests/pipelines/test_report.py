@@ -80,8 +80,23 @@ def test_a_table_of_another_version_costs_its_own_block_alone(tmp_path: Path) ->
     tables(tmp_path)
     write(tmp_path, "delay.json", {"smartsbd-dt": [{"unknown": 1}]})
     html, missing = render(Inputs(tmp_path))
-    assert any(line.startswith("delay: KeyError") for line in missing)
+    path = tmp_path / "reports" / "sbd" / "delay.json"
+    why = "of another version of cczoo: smartsbd-dt.0.dataset: field required"
+    assert any(line.startswith(f"{path}: {why}") for line in missing)
+    assert f"{path} is of another version." in html
     assert "Windows by truth and answer" in html
+
+
+def test_an_aim_whose_table_is_of_another_version_is_not_measured(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables(tmp_path)
+    write(tmp_path, "table6.json", {"unseen": [{"model": "smartsbd-dt"}], "unseen-varied": []})
+    html, missing = render(Inputs(tmp_path))
+    assert html.count("not measured") == 2
+    assert sum("table6.json: of another version" in line for line in missing) == 1
+    assert "table6.json: of another version of cczoo: unseen.0: " in caplog.text
+    assert "Accuracy of both classes per site" in html
 
 
 def test_results_are_drawn_and_the_page_is_offline(tmp_path: Path) -> None:
@@ -143,7 +158,7 @@ def test_pooling_weighs_by_windows_and_narrows_the_interval() -> None:
     assert whole["mean"] == pytest.approx(0.75)
     half = ((0.06 * 0.75) ** 2 + (0.08 * 0.25) ** 2) ** 0.5
     assert whole["low"] == pytest.approx(0.75 - half)
-    assert pooled([{"mean": None}], [3])["mean"] is None
+    assert pooled([{"mean": None, "low": None, "high": None}], [3])["mean"] is None
 
 
 def test_the_papers_table_5_was_copied_rightly() -> None:
@@ -337,7 +352,7 @@ def test_the_page_says_which_models_were_reproduced(tmp_path: Path) -> None:
     from dataclasses import asdict
 
     from pipelines.reporting.reproduction import reproduction
-    from pipelines.zoo.reproduced import Verdict
+    from pipelines.results import Verdict
 
     rows = [
         Verdict("smartsbd-dt", "identical", "identical", version="2"),
@@ -345,7 +360,7 @@ def test_the_page_says_which_models_were_reproduced(tmp_path: Path) -> None:
     ]
     (tmp_path / "reports").mkdir()
     path = tmp_path / "reports" / "reproduction.json"
-    path.write_text(json.dumps({"models": [asdict(row) for row in rows]}))
+    path.write_text(json.dumps({"format": 1, "models": [asdict(row) for row in rows]}))
     page = reproduction(Inputs(tmp_path))
     assert "differs: 3 of 9 verdicts" in page
     assert "Of 2 released models 1 came out identical and 0 equal" in page

@@ -69,7 +69,8 @@ def test_an_interval_stands_beneath_its_mean():
 def test_the_learning_curve_is_a_picture(tmp_path):
     path = tmp_path / "reports" / "neural" / "curve.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps([{"epoch": 0, "loss": 0.5, "validation_loss": 0.4}] * 2))
+    point = {"epoch": 0, "loss": 0.5, "validation_loss": 0.4, "validation_accuracy": 0.9}
+    path.write_text(json.dumps([point] * 2))
     assert neural.learning_curve(Inputs(tmp_path)).startswith("<figure")
     text, _ = render(Inputs(tmp_path))
     assert "Learning curve of smartsbd-neural" in text

@@ -14,6 +14,7 @@ from models.sbd.evaluate import splits, tables
 from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params
 from models.sbd.params import Protocol as ProtocolParams
+from models.sbd.results.accuracy import RULES
 from pipelines.sbd.job import Job
 from pipelines.sbd.steps import write_tables
 from tests.models import synthetic
@@ -44,7 +45,7 @@ def written() -> dict[str, str]:
         predictions = splits.predict(job.table, recipes, todo, params.seed, workers=0)
         write_tables(job, predictions, ["smartsbd-plus-lr"])
         shares = {"dwc": np.tile([0.6, 0.3], (len(job.table), 1))}
-        job.write("rules.json", tables.rules(job.table, shares, params))
+        RULES.write(job.out, tables.rules(job.table, shares, params))
         return {path.name: path.read_text() for path in job.out.glob("*.json")}
 
 

@@ -13,6 +13,7 @@ from models.sbd.accumulate import Verdicts, last_of_each
 from models.sbd.evaluate.scores import confusion, connection_state, coverage, score
 from models.sbd.evaluate.splits import site_rows
 from models.sbd.params import THRESHOLD, Params
+from models.sbd.results.verdicts import Choice
 from models.sbd.windows import Windows
 from models.stats.calibration import apply_isotonic, isotonic, reliability, sigmoid
 from models.stats.intervals import by_connection, over_splits
@@ -194,21 +195,23 @@ def rules(
 
 
 def calibration(
-    table: Windows, predictions: pl.DataFrame, choice: Mapping[str, Any]
+    table: Windows, predictions: pl.DataFrame, choice: Choice | None
 ) -> list[dict[str, Any]]:
     """Reliability on left-out families: raw, Platt and isotonic, each fitted without them."""
     from models.stats.calibration import logit
 
-    rows_out = []
+    rows_out: list[dict[str, Any]] = []
     column = "split"
-    for model in choice.get("merits", {}):
+    if choice is None:
+        return rows_out
+    for model in choice.merits:
         mine = _of(predictions, "family", model).sort("row")
         parts: dict[str, list[NDArray[np.float64]]] = {"raw": [], "platt": [], "isotonic": []}
         truth = []
-        for family, plan in choice["outer"].items():
+        for family, plan in choice.outer.items():
             part = mine.filter(pl.col(column) == family)
             p, y = part["probability"].to_numpy(), table.y[part["row"].to_numpy()]
-            settings: Verdicts = plan["verdicts"][model]
+            settings = plan.verdicts[model]
             rest = mine.filter(pl.col(column) != family)
             curve = isotonic(logit(rest["probability"]), table.y[rest["row"].to_numpy()])
             parts["raw"].append(p)
@@ -223,7 +226,7 @@ def calibration(
 
 
 def honest_verdicts(
-    table: Windows, predictions: pl.DataFrame, choice: Mapping[str, Any], model: str | None
+    table: Windows, predictions: pl.DataFrame, choice: Choice | None, model: str | None
 ) -> dict[str, Any]:
     """Coverage and accuracy on left-out families with verdicts settled without them.
 
@@ -231,8 +234,8 @@ def honest_verdicts(
     ----------
     table, predictions
         The data and what was predicted.
-    choice : mapping
-        Result of `models.sbd.train.selection.choose`.
+    choice : Choice or None
+        Of `models.sbd.train.selection.choose`; None where there were too few families.
     model : str, optional
         A candidate; by default the one chosen anew without each family.
 
@@ -242,14 +245,14 @@ def honest_verdicts(
         ``window``, ``connection`` (intervals), ``coverage``, ``confusion``, ``chosen``.
     """
     states, probabilities, rows, chosen = [], [], [], {}
-    for family, plan in choice.get("outer", {}).items():
-        name = model or plan["chosen"]
+    for family, plan in ({} if choice is None else choice.outer).items():
+        name = model or plan.chosen
         chosen[family] = name
         part = _of(predictions, "family", name).filter(pl.col("split") == family).sort("row")
         row, p = part["row"].to_numpy(), part["probability"].to_numpy()
         rows.append(row)
         probabilities.append(p)
-        states.append(connection_state(p, table.group[row], plan["verdicts"][name]))
+        states.append(connection_state(p, table.group[row], plan.verdicts[name]))
     if not rows:
         return {}
     row, state = np.concatenate(rows), np.concatenate(states)

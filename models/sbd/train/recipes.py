@@ -28,13 +28,13 @@ def paper(
     features : sequence of str
         The subset, or all 18.
     found : mapping
-        Result of `models.sbd.train.search.best`: classifier -> ``{settings}``.
+        Classifier -> its settings, of `models.sbd.train.search.best`.
     params : Params
         Bounds of what is exported.
     suffix : str
         Appended to the names.
     """
-    settings = {name: dict(row["settings"]) for name, row in found.items()}
+    settings = {name: dict(one) for name, one in found.items()}
     tree = settings["decision-tree"]
     forest = settings["random-forest"]
     # What goes into a kernel is bounded, whatever the search would like.
