@@ -96,7 +96,7 @@ class Groups(Strict):
 
 
 class Drift(Strict):
-    """New logs against a model's training set (``cczoo evaluate sbd --drift``)."""
+    """New logs against a model's training set (``cczoo drift``)."""
 
     level: float = Field(0.05, gt=0, lt=1)
     """Chance that logs of the training set's own conditions are called drifted."""

@@ -9,7 +9,7 @@ from pipelines.reporting import names
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, paragraph, stacked, table
 
-COMMAND = "cczoo train sbd --model auto --step protocol"
+COMMAND = "cczoo train sbd auto-protocol"
 
 
 def kept(inputs: Inputs) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Inputs:
         """
         step = "search" if name in {"mi.json", "best.json"} else "protocol"
         path = self.root / "reports" / "sbd" / name
-        return _json(path, f"cczoo train sbd --step {step}")
+        return _json(path, f"cczoo train sbd {step}")
 
     def optional(self, name: str) -> Any:
         """As `table`, ``None`` where it is missing."""
@@ -81,7 +81,7 @@ class Inputs:
 
         path = self.root / "reports" / "sbd" / "search.csv"
         if not path.is_file():
-            raise MissingInput(path, "cczoo train sbd --step search")
+            raise MissingInput(path, "cczoo train sbd search")
         return pl.read_csv(path, infer_schema_length=None)
 
     @cached_property

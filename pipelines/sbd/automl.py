@@ -1,4 +1,4 @@
-"""``cczoo train sbd --model auto``: an AutoML search and its accuracy on unseen connections."""
+"""``cczoo train sbd auto``: an AutoML search and its accuracy on unseen connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
 from data.files import file_hash
 from features.spec import Feature
 from models.sbd import automl, card
@@ -22,41 +21,19 @@ from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
 from pipelines.output import print_json
 from pipelines.sbd import automl_entries
-from pipelines.sbd.automl_plan import REPORT, Plan, task_of, tell
+from pipelines.sbd.automl_plan import REPORT, Plan, plan_of, task_of, tell
 from pipelines.sbd.fit import training_rows
-from pipelines.sbd.job import Job, load_params
+from pipelines.sbd.job import Job
+from pipelines.sbd.train import shared
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search and keep what was found, or repeat the paper's Table 5 with ``--step protocol``."""
-    from pipelines import tracking
-    from pipelines.registry import register
-    from pipelines.sbd import automl_table5
-
-    given = (
-        (args.budget, "--budget"),
-        (args.groups, "--groups"),
-        (args.events, "--events"),
-        (args.zoo, "--zoo"),
-    )
-    for value, flag in given:
-        if value:
-            raise UserError(f"{flag} doesn't go with --model auto: leave it out")
-    if args.step not in (None, "protocol"):
-        raise UserError(f"--step {args.step} isn't one of --model auto: protocol, or none")
-    if args.out is None:
-        raise UserError("--out is missing: where the result of --model auto goes")
-    plan = Plan(args.backend, args.family, args.seconds, args.trials)
-    automl.check(plan.backend)
-    columns = plan.features
-    job = Job(args.features, args.out, load_params(args.params, args.seed))
-    if args.step == "protocol":
-        return automl_table5.run(job, plan, args.splits, args.json)
-    registers = not args.no_register
-    if registers and not register.is_offline(args.offline):
-        tracking.check_store()
-    report = learn(job, plan, columns)
-    if registers and report["model"]:
+    """Search and keep what was found."""
+    plan = plan_of(args)
+    job = shared.job_of(args)
+    shared.check_registry(args)
+    report = learn(job, plan, plan.features)
+    if not args.no_register and report["model"]:
         report["registered"] = _registered(job, plan, args.params, args.offline)
     if args.json:
         print_json(report)
@@ -75,7 +52,7 @@ def _registered(job: Job, plan: Plan, settings: Path | None, offline: bool) -> d
     name, found = entry.meta.name, entry.read_json("metrics.json")
     training = outbox.Training(
         experiment=register.EXPERIMENT,
-        run=f"cczoo train sbd --model auto --backend {plan.backend} --seconds {plan.seconds:g}",
+        run=f"cczoo train sbd auto --backend {plan.backend} --seconds {plan.seconds:g}",
         params=params.load(settings).model_dump(mode="json"),
         metrics={f"accuracy.{test}": one["mean"] for test, one in found["accuracy"].items()},
         dataset_hash=file_hash(job.features),

@@ -84,7 +84,7 @@ class Job:
         """Read a result table of an earlier step."""
         path = self.out / name
         if not path.is_file():
-            raise UserError(f"{path}: missing: run `cczoo train sbd` with the earlier steps first")
+            raise UserError(f"{path}: missing: run the earlier steps of `cczoo train sbd` first")
         return json.loads(path.read_text(encoding="utf-8"))
 
 
