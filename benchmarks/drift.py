@@ -1,4 +1,4 @@
-"""How often `cczoo evaluate sbd --drift` is right: no drift in halves, drift in what was left out.
+"""How often `cczoo drift` is right: no drift in halves, drift in what was left out.
 
 Random halves of the sites and of the randomised campaign, by connection, are one condition; each
 site and family left out of the rest is another. Beside each left-out one stands the accuracy there

@@ -2,8 +2,8 @@
 
 Each group's 2,000 windows are connections drawn from the lab's table with replacement, features
 multiplied by noise, of every second group from one city alone. (Copies of a connection fall into
-different folds, so accuracies and decisions here mean nothing.) ``cczoo train sbd --groups user``
-is run on them as a user would, and the peak resident memory of its process and of each Ray worker
+different folds, so accuracies and decisions here mean nothing.) ``cczoo train sbd groups`` is run
+on them as a user would, and the peak resident memory of its process and of each Ray worker
 is read from /proc. ``--cluster`` does the same on two Ray nodes of this machine (`ray start`),
 kills a worker's process and then the second node with all that runs on it, and compares with an
 undisturbed run.
@@ -122,7 +122,7 @@ def train(
 ) -> dict[str, Any]:
     """Run the command and watch it; ``disturb`` holds (share done, what to do with the watch)."""
     environment = {MARK: uuid.uuid4().hex, **(environment or {})}
-    command = [sys.executable, "-m", "pipelines.cli", "train", "sbd", "--groups", "user"]
+    command = [sys.executable, "-m", "pipelines.cli", "train", "sbd", "groups", "--by", "user"]
     command += ["--features", str(table), "--out", str(out), "--no-register", "--json"]
     command += ["--params", str(params)]
     begun = time.monotonic()

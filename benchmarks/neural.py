@@ -41,11 +41,11 @@ def main() -> int:
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as params:
         yaml.safe_dump(settings, params)
         params.flush()
-        common = ["train", "sbd", "--model", "neural", "--params", params.name, "--out", str(out)]
+        common = ["--params", params.name, "--out", str(out)]
         for step in ["protocol"] if args.quick else ["search", "protocol"]:
             # Tables for a reader; stdout is for the JSON alone.
             with contextlib.redirect_stdout(sys.stderr):
-                status = cczoo([*common, "--step", step])
+                status = cczoo(["train", "sbd", "neural", step, *common])
             if status:
                 return status
     if args.json:

@@ -139,18 +139,18 @@ def parse_budget(text: str) -> Budget:
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
-            raise UserError(f"--budget {part.strip() or text!r}: KEY=NUMBER expected, as in ns=40")
+            raise UserError(f"budget {part.strip() or text!r}: KEY=NUMBER expected, as in ns=40")
         target, dot, figure = key.rpartition(".")
         if figure not in FIGURES:
             raise unknown_name("budget key", figure, FIGURES)
         if dot and target not in TARGETS:
             raise unknown_name("target", target, TARGETS)
         if key in limits:
-            raise UserError(f"--budget: {key} is given twice: give it once")
+            raise UserError(f"budget: {key} is given twice: give it once")
         try:
             limits[key] = float(value)
         except ValueError:
-            raise UserError(f"--budget {key}={value}: a number expected") from None
+            raise UserError(f"budget {key}={value}: a number expected") from None
         if not 0 <= limits[key] < float("inf"):
-            raise UserError(f"--budget {key}={value}: a finite number, 0 or more, expected")
+            raise UserError(f"budget {key}={value}: a finite number, 0 or more, expected")
     return Budget(limits)

@@ -26,6 +26,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "conditions": ("pipelines.sbd.conditions", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
+    "drift": ("pipelines.drift", "new logs against a training set: keep the model, or train again"),
     "predict": ("pipelines.sbd.predict", "which subflows share a bottleneck, and which to couple"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),
@@ -74,6 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"cczoo {version('cczoo')}")
         return 0
+    if arguments[0] in {"train", "evaluate"}:
+        from pipelines import old_spellings
+
+        arguments = old_spellings.translated(arguments[0], arguments[1:])
+        if argv is None:
+            # What is made tells the command that made it.
+            sys.argv[1:] = arguments
     name, rest = arguments[0], arguments[1:]
     try:
         if name not in SUBCOMMANDS:

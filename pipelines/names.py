@@ -10,7 +10,7 @@ import argparse
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import data
 import models
@@ -29,6 +29,10 @@ class Parser(argparse.ArgumentParser):
             name = action.option_strings[-1] if action.option_strings else action.dest.upper()
             raise UserError(f"{name} is empty: give a file or a folder, . for this one")
         return super()._get_value(action, arg_string)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse in one line, as every other mistake."""
+        raise UserError(f"{message}: see `{self.prog} --help`")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -65,9 +69,7 @@ def check(command: str, args: argparse.Namespace) -> None:
 
         for target in args.target:
             _known("target", target, TARGETS)
-    if command == "train":
-        _training(args)
-    if command in {"train", "verify"} and args.budget:
+    if command in {"train", "verify"} and given.get("budget"):
         from export.budget import FIGURES
 
         for part in filter(None, args.budget.split(",")):
@@ -75,7 +77,7 @@ def check(command: str, args: argparse.Namespace) -> None:
     if command == "predict":
         _known("prediction", args.what, ("sbd",))
     kept = command == "zoo" and action in {"show", "verify", "prove", "certify"}
-    if (kept or command in {"evaluate", "predict", "export"}) and given.get("model"):
+    if (kept or command in {"evaluate", "drift", "predict", "export"}) and given.get("model"):
         functions = command == "export" or action == "prove"
         _model(str(args.model), given.get("zoo") or _ZOO, functions)
 
@@ -102,20 +104,6 @@ def check_simulation(rest: Sequence[str]) -> None:
     for name in known.cc.split(","):
         if name != "all":
             _known("congestion control", name, CONTROLS)
-
-
-def _training(args: argparse.Namespace) -> None:
-    from features.sbd import TABLES
-    from models.sbd.automl import BACKENDS
-    from models.sbd.train.classifiers import CLASSIFIERS, SHORT
-    from models.sbd.train.spaces import SPACES
-
-    _known("feature family", args.family, [name for table in TABLES.values() for name in table])
-    if args.model == "auto":
-        _known("backend", args.backend, BACKENDS)
-    if args.model:
-        whole = ("auto", "neural", *SPACES) if args.groups is None else (*SHORT, *CLASSIFIERS)
-        _known("model", args.model, whole)
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> None:

@@ -16,7 +16,10 @@ from pipelines.stage_imports import PACKAGES, Project, Symbol
 
 EXAMPLE = "example: python -m pipelines.stages --write"
 COMMAND: tuple[Symbol, ...] = (("pipelines.cli", ""),)
-TRAIN: tuple[Symbol, ...] = (("pipelines.train", ""),)
+TRAIN: tuple[Symbol, ...] = (
+    ("pipelines.train", "add_arguments"),
+    ("pipelines.sbd.train.command", "add_arguments"),
+)
 ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "params": (
         ("pipelines.check_params", "main"),
@@ -24,24 +27,41 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     ),
     "ingest": (*COMMAND, ("pipelines.ingest", "run")),
     "features": (*COMMAND, ("pipelines.featurize", "run")),
-    "search": (*COMMAND, *TRAIN, ("pipelines.sbd.steps", "step_search")),
-    "protocol": (*COMMAND, *TRAIN, ("pipelines.sbd.steps", "step_protocol")),
+    "search": (
+        *COMMAND,
+        *TRAIN,
+        ("pipelines.sbd.train.search", ""),
+        ("pipelines.sbd.steps", "step_search"),
+    ),
+    "protocol": (
+        *COMMAND,
+        *TRAIN,
+        ("pipelines.sbd.train.protocol", ""),
+        ("pipelines.sbd.steps", "step_protocol"),
+    ),
     "series": (*COMMAND, ("pipelines.featurize", "run")),
     "neural": (
         *COMMAND,
         *TRAIN,
+        ("pipelines.sbd.train.neural", ""),
         ("pipelines.sbd.neural_job", "NeuralJob"),
         ("pipelines.sbd.neural_fit", "fit"),
     ),
     "fit": (
         *COMMAND,
         *TRAIN,
+        ("pipelines.sbd.train.fit", ""),
         ("pipelines.sbd.steps", "step_fit"),
         ("pipelines.zoo.command", "add_arguments"),
         ("pipelines.zoo.add", "add"),
         ("models.families", "family"),
     ),
-    "groups": (*COMMAND, *TRAIN, ("pipelines.sbd.groups", "run")),
+    "groups": (
+        *COMMAND,
+        *TRAIN,
+        ("pipelines.sbd.train.groups", ""),
+        ("pipelines.sbd.groups", "run"),
+    ),
     "reproduced": (
         *COMMAND,
         ("pipelines.zoo.command", "add_arguments"),

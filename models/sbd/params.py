@@ -59,7 +59,7 @@ class Plus(Strict):
 
 
 class Conditions(Strict):
-    """Groups of path conditions (``--groups auto``)."""
+    """Groups of path conditions (``cczoo train sbd groups --conditions``)."""
 
     span_s: float = Field(20.0, gt=0, le=86_400)
     """Of a connection, from the moment that both subflows have an RTT."""
@@ -96,7 +96,7 @@ class Groups(Strict):
 
 
 class Drift(Strict):
-    """New logs against a model's training set (``cczoo evaluate sbd --drift``)."""
+    """New logs against a model's training set (``cczoo drift``)."""
 
     level: float = Field(0.05, gt=0, lt=1)
     """Chance that logs of the training set's own conditions are called drifted."""

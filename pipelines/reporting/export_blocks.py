@@ -22,7 +22,7 @@ def drawn(inputs: Inputs) -> str:
 
     path = inputs.trained / DRAWN / "model.json"
     if not path.is_file():
-        raise MissingInput(path, "cczoo train sbd --step fit")
+        raise MissingInput(path, "cczoo train sbd fit")
     form = loads(path.read_text(encoding="utf-8"), str(path))
     if not isinstance(form, Tree):
         return paragraph(f"{DRAWN} has the form of a {form.kind}, which isn't drawn.")
@@ -121,7 +121,7 @@ def _models(inputs: Inputs) -> list[ZooModel]:
         except UserError:
             continue  # `cczoo zoo verify` tells what is wrong with it
     if not found:
-        raise MissingInput(inputs.trained, "cczoo train sbd --step fit")
+        raise MissingInput(inputs.trained, "cczoo train sbd fit")
     return found
 
 

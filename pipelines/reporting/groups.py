@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --groups`` decided: on a terminal, as a figure, in the report."""
+"""What ``cczoo train sbd groups`` decided: on a terminal, as a figure, in the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.reporting import figures, markup
 from pipelines.reporting.inputs import Inputs
 
 COMMAND = (
-    "cczoo train sbd --groups family --features data/processed/sbd.parquet --params params.yaml "
+    "cczoo train sbd groups --by family --features data/processed/sbd.parquet --params params.yaml "
     "--out reports/groups --no-register"
 )
 NAMED = 40

@@ -99,7 +99,7 @@ class Inputs:
 
         path = self.root / "reports" / "sbd" / "search.csv"
         if not path.is_file():
-            raise MissingInput(path, "cczoo train sbd --step search")
+            raise MissingInput(path, "cczoo train sbd search")
         return pl.read_csv(path, infer_schema_length=None)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""``cczoo train sbd --model auto``: an AutoML search and its accuracy on unseen connections."""
+"""``cczoo train sbd auto``: an AutoML search and its accuracy on unseen connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
 from data.results import plain
 from features.spec import Feature
 from models.sbd import automl, card
@@ -23,44 +22,23 @@ from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
 from pipelines.output import print_json
 from pipelines.sbd import automl_entries
-from pipelines.sbd.automl_plan import Plan, task_of, tell
+from pipelines.sbd.automl_plan import Plan, plan_of, task_of, tell
 from pipelines.sbd.fit import training_rows
-from pipelines.sbd.job import Job, load_params
+from pipelines.sbd.job import Job
+from pipelines.sbd.train import shared
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search and keep what was found, or repeat the paper's Table 5 with ``--step protocol``."""
-    from pipelines import tracking
-    from pipelines.registry import register
-    from pipelines.sbd import automl_table5
+    """Search and keep what was found."""
     from pipelines.sbd import register as registration
 
-    given = (
-        (args.budget, "--budget"),
-        (args.groups, "--groups"),
-        (args.events, "--events"),
-        (args.zoo, "--zoo"),
-    )
-    for value, flag in given:
-        if value:
-            raise UserError(f"{flag} doesn't go with --model auto: leave it out")
-    if args.step not in (None, "protocol"):
-        raise UserError(f"--step {args.step} isn't one of --model auto: protocol, or none")
-    if args.out is None:
-        raise UserError("--out is missing: where the result of --model auto goes")
-    plan = Plan(args.backend, args.family, args.seconds, args.trials)
-    automl.check(plan.backend)
-    columns = plan.features
-    job = Job(args.features, args.out, load_params(args.params, args.seed))
-    if args.step == "protocol":
-        return automl_table5.run(job, plan, args.splits, args.json)
-    registers = not args.no_register
-    if registers and not register.is_offline(args.offline):
-        tracking.check_store()
-    report = learn(job, plan, columns)
+    plan = plan_of(args)
+    job = shared.job_of(args)
+    shared.check_registry(args)
+    report = learn(job, plan, plan.features)
     summary = plain(report)
-    if registers and report.model:
-        run = f"cczoo train sbd --model auto --backend {plan.backend} --seconds {plan.seconds:g}"
+    if not args.no_register and report.model:
+        run = f"cczoo train sbd auto --backend {plan.backend} --seconds {plan.seconds:g}"
         sent = registration.from_search(job, run, args.params, args.offline)
         summary["registered"] = sent["versions"]
     if args.json:

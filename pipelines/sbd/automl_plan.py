@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from features.sbd import features_of
 from features.spec import Feature
+from models.sbd import automl
 from models.sbd.automl.task import Floats, Task
 from models.sbd.windows import Windows
 from pipelines.output import progress
@@ -38,6 +40,18 @@ class Plan:
     def features(self) -> list[Feature]:
         """Columns of the search."""
         return list(features_of(self.family))
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """What the command line asks for.
+
+    Raises
+    ------
+    UserError
+        Where the backend isn't installed.
+    """
+    automl.check(args.backend)
+    return Plan(args.backend, args.family, args.seconds, args.trials)
 
 
 def task_of(

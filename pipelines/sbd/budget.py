@@ -1,4 +1,4 @@
-"""``cczoo train sbd --budget``: accuracy against measured cost, and the best that fits."""
+"""``cczoo train sbd budget``: accuracy against measured cost, and the best that fits."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ EXAMPLE = """examples:
 
 writes groups.json (centres, radius, sizes), groups.svg and .png (what the centres look like),
 assigned.parquet (connection, group, distance, radius) and, with --features, features.parquet
-(the table with a column `condition`, by which train, evaluate and --drift can group)"""
+(the table with a column `condition`, by which train, evaluate and drift can group)"""
 
 FILE = "groups.json"
 COLUMN = "condition"
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def grouping(events: Path, out: Path, settings: Conditions, seed: int) -> dict[str, str]:
-    """Groups of path conditions of an ingested directory, as ``--groups auto`` wants them.
+    """Groups of path conditions of an ingested directory, for ``train sbd groups --conditions``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``cczoo evaluate sbd --drift``: new logs against a model's training set, retrain or not."""
+"""``cczoo drift``: new logs against a model's training set, retrain or not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.sources import open_model
 
     if args.model.startswith("rule:"):
-        raise UserError(f"--drift --model {args.model}: a rule has no training set: give a model")
+        raise UserError(f"--model {args.model}: a rule has no training set: give a model")
     if args.plot is not None and args.plot.suffix not in (".svg", ".png"):
         raise UserError(f"--plot {args.plot}: end it in .svg or .png")
     params = load_settings(args.params).models.sbd

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = """examples:
   cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
   cczoo evaluate sbd --model rule:dwc --features FILE.parquet --events data/interim/events
-  cczoo evaluate sbd --drift --model smartsbd-plus --features NEW.parquet --by dataset
-rules: rule:dwc, rule:sbd, rule:ton20. A table without labels gives predictions only.
---drift exits with 0 where the model can be kept, 1 where it should be trained again, 2 on wrong
-input or too few connections to tell (docs/drift.md)."""
+rules: rule:dwc, rule:sbd, rule:ton20. A table without labels gives predictions only."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", type=Path, required=True, help="table of `cczoo features`")
     parser.add_argument("--events", type=Path, help="ingested directory, for rule:NAME")
     parser.add_argument("--predictions", type=Path, help="write each window's answer to a Parquet")
-    parser.add_argument(
-        "--drift", action="store_true", help="compare with the model's training set: retrain or not"
-    )
-    parser.add_argument("--by", metavar="COLUMN,...", help="with --drift: attributes to group by")
-    parser.add_argument(
-        "--reference", type=Path, help="with --drift: the training table (default: the model's own)"
-    )
-    parser.add_argument("--plot", type=Path, help="with --drift: write a figure (.svg or .png)")
-    parser.add_argument("--params", type=Path, help="with --drift: YAML file with settings")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -54,15 +42,6 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.output import print_json
     from pipelines.rows import load_table, tell
 
-    if args.drift:
-        from pipelines.sbd import drift
-
-        if args.events is not None or args.predictions is not None:
-            raise UserError("--drift takes neither --events nor --predictions: leave them out")
-        return drift.run(args)
-    for name in ("by", "reference", "plot", "params"):
-        if getattr(args, name) is not None:
-            raise UserError(f"--{name} goes with --drift: add it or leave --{name} out")
     check_other(args.predictions, "--predictions", args.features, "--features")
     whole = load_table(args.features)
     if not len(whole):

@@ -1,4 +1,4 @@
-"""``cczoo train sbd --groups``: a model for each group of users, where it beats the pooled one."""
+"""``cczoo train sbd groups``: a model for each group of users, where it beats the pooled one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError, unknown_name
+from data.errors import UserError
 from data.files import write_text
 from data.place import everything
 from data.results import plain
@@ -26,7 +26,7 @@ from models.sbd.groups import rows as groups_rows
 from models.sbd.groups.rows import Gathered
 from models.sbd.results.groups import GROUPS, KEPT, GroupRow, PooledRow
 from models.sbd.train import ranking, recipes
-from models.sbd.train.classifiers import CLASSIFIERS, SHORT
+from models.sbd.train.classifiers import SHORT
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
 from pipelines.output import print_json, progress
@@ -46,17 +46,18 @@ def run(args: argparse.Namespace, job: Job) -> int:
     Parameters
     ----------
     args : Namespace
-        Of ``cczoo train``: ``groups``, ``model``, ``family``, ``params``, ``json``, and what
-        registration takes.
+        Of ``cczoo train sbd groups``: ``by``, ``model``, ``family``, ``params``, ``json``, and
+        what registration takes.
     job : Job
-        Where features are read, results written, and the settings.
+        Where features are read, results written, and the settings; its events are what path
+        conditions are told by where there are no columns to group by.
     """
     from pipelines.reporting import groups as page
     from pipelines.sbd import register as registration
 
     job = replace(job, zoo=job.out / "zoo")
-    features = _candidates(args.family, classifier_of(args.model))
-    columns, added = _grouping(args.groups, job)
+    features = _candidates(args.family, SHORT.get(args.model, args.model))
+    columns, added = _grouping(args.by, job)
     rows = job.out / ".rows.arrow"
     gathered = groups_rows.gather(
         job.features, columns, features, job.params.groups.pooled_windows, rows, added
@@ -82,28 +83,13 @@ def run(args: argparse.Namespace, job: Job) -> int:
     return 1 if failed else 0
 
 
-def classifier_of(model: str | None) -> str:
-    """Classifier by its short or whole name; a decision tree by default.
-
-    Raises
-    ------
-    UserError
-        With the nearest name.
-    """
-    name = SHORT.get(model or "dt", model or "dt")
-    if name not in CLASSIFIERS:
-        raise unknown_name("model", name, [*SHORT, *CLASSIFIERS])
-    return name
-
-
-def _grouping(asked: str, job: Job) -> tuple[list[str], dict[str, Mapping[str, str]]]:
+def _grouping(by: str | None, job: Job) -> tuple[list[str], dict[str, Mapping[str, str]]]:
     """Columns to group by, and those of them that the table doesn't have."""
-    if asked != "auto":
-        return [name.strip() for name in asked.split(",")], {}
+    if by is not None:
+        return [name.strip() for name in by.split(",")], {}
     from pipelines.sbd import conditions
 
-    if job.events is None:
-        raise UserError("--groups auto: needs --events DIR (of `cczoo ingest`), for the RTT series")
+    assert job.events is not None, "the command line asks for one of both"
     settings = job.params.conditions
     found = conditions.grouping(job.events, job.out / "conditions", settings, job.params.seed)
     return [conditions.COLUMN], {conditions.COLUMN: found}
@@ -128,7 +114,7 @@ def _train(
     added: Mapping[str, Mapping[str, str]],
     gathered: Gathered,
 ) -> dict[str, Any]:
-    classifier = classifier_of(args.model)
+    classifier = SHORT.get(args.model, args.model)
     short = {whole: short for short, whole in SHORT.items()}
     name = f"{args.family}-{short.get(classifier, classifier)}"
     setup = Setup(

@@ -1,4 +1,4 @@
-"""What one Ray task of ``cczoo train sbd --groups`` does: a pooled fit, or one group."""
+"""What one Ray task of ``cczoo train sbd groups`` does: a pooled fit, or one group."""
 
 from __future__ import annotations
 

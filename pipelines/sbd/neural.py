@@ -1,11 +1,10 @@
-"""``cczoo train sbd --model neural``: the classifier on raw series, step by step."""
+"""``cczoo train sbd neural``: the classifier on raw series, step by step."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,24 @@ from models.sbd.evaluate import splits
 from models.sbd.neural import comparison, outofsample
 from models.sbd.results.neural import CHOICE, NEURAL
 from pipelines.output import print_json, progress
-from pipelines.sbd.neural_job import OTHERS, OUT, SERIES, NeuralJob
+from pipelines.sbd.neural_job import OTHERS, NeuralJob
+from pipelines.sbd.train.neural import SERIES
 
 
-def run(args: argparse.Namespace, default_features: Path) -> int:
-    """Run the steps asked for: all but the search unless one is named."""
+def run(args: argparse.Namespace, names: Sequence[str]) -> int:
+    """Run these steps in order."""
     from models import parallel
     from pipelines import params as settings
     from pipelines.sbd import neural_fit
 
-    for given, flag in ((args.events, "--events"), (args.budget, "--budget")):
-        if given:
-            raise UserError(f"{flag} doesn't go with --model neural: leave it out")
     found = settings.load(args.params).models.sbd
-    features = SERIES if args.features == default_features else args.features
     job = NeuralJob(
-        features=features,
-        out=args.out or OUT,
+        features=args.features,
+        out=args.out,
         sbd=found,
         neural=found.neural,
         # Their predictions number the rows of the pipeline's own table.
-        others=OTHERS if features == SERIES else None,
+        others=OTHERS if args.features == SERIES else None,
         zoo=args.zoo,
     )
     if args.seed is not None:
@@ -44,8 +40,8 @@ def run(args: argparse.Namespace, default_features: Path) -> int:
     steps = {"search": search, "protocol": measure, "fit": neural_fit.fit}
     summary: dict[str, Any] = {}
     try:
-        for step in [args.step] if args.step else ["protocol", "fit"]:
-            summary[step] = steps[step](job)
+        for name in names:
+            summary[name] = steps[name](job)
     finally:
         parallel.stop()
     summary["dropped"] = job.dropped.described()

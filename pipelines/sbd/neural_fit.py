@@ -1,4 +1,4 @@
-"""The last step of ``cczoo train sbd --model neural``: the network that is kept, as a zoo entry."""
+"""The last step of ``cczoo train sbd neural``: the network that is kept, as a zoo entry."""
 
 from __future__ import annotations
 

@@ -24,18 +24,13 @@ from models.sbd.windows import Windows, read
 from pipelines.output import progress
 from pipelines.rows import training_table
 from pipelines.sbd.job import Job
+from pipelines.sbd.train.neural import SERIES
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Epoch
 
 
 FAMILY = "smartsbd-series"
-
-
-SERIES = Path("data/processed/series.parquet")
-
-
-OUT = Path("reports/neural")
 
 
 OTHERS = Path("reports/sbd/predictions.parquet")

@@ -24,7 +24,7 @@ def from_training(
     """Register the entries that ``cczoo train sbd`` has written."""
     entries = {name: store.load(name, job.zoo).directory for name in names}
     metrics = HEADLINE.read(job.out)
-    trained = training("cczoo train sbd", entries, settings, metrics, job.features)
+    trained = training("cczoo train sbd all", entries, settings, metrics, job.features)
     return send(replace(trained, reports=job.out), offline)
 
 
@@ -34,7 +34,7 @@ def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> 
     name, found = model.meta.name, model.read_json("metrics.json")
     metrics = {f"cost.{key}": value for key, value in found["costs"].items()}
     metrics["accuracy"] = found["accuracy"]["mean"]
-    run, entries = f"cczoo train sbd --budget {budget}", {name: model.directory}
+    run, entries = f"cczoo train sbd budget {budget}", {name: model.directory}
     tags = {name: tags_of(model.directory, {}, budget)}
     return send(training(run, entries, settings, metrics, job.features, tags=tags), offline)
 
@@ -68,7 +68,7 @@ def from_groups(job: Job, result: Grouped, settings: Path | None, offline: bool)
     for name, row in own.items():
         tags[name]["group"] = json.dumps(row.values)
     metrics = {f"groups.{decision}": float(n) for decision, n in result.counts}
-    run = f"cczoo train sbd --groups {','.join(result.columns)}"
+    run = f"cczoo train sbd groups --by {','.join(result.columns)}"
     trained = replace(
         training(run, entries, settings, metrics, result.data_hash, tags=tags),
         pooled=pooled,

@@ -105,7 +105,7 @@ def release(
     result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
     result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
     if before.model is not None and compare(before.model, model).verdict == "identical":
-        said = f"nothing to release: it is version {before.version} to the last byte"
+        said = f"nothing to release: version {before.version} is the same model"
         return result | {"problems": [said]}
     if before.problem and not args.force:
         said = f"{before.problem}; --force REASON releases without comparing with it"

@@ -107,13 +107,16 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
     Returns
     -------
     Verdict
-        ``identical`` where all sealed files and facts are the same, ``equal`` where the answers
+        ``identical`` where all sealed files and facts are the same but for what says how the entry
+        came about (`PROVENANCE`, also in the card), ``equal`` where the answers
         to the stored observations and the figures are within `EXACT` or, of a network,
         `TRAINED_PATH`.
     """
     old, new = released.meta, trained.meta
     names = sorted(old.files | new.files)
     files = [name for name in names if old.files.get(name) != new.files.get(name)]
+    if "card.md" in files and _card(released) == _card(trained):
+        files.remove("card.md")
     facts = [m.model_dump(mode="json", exclude=set(PROVENANCE)) for m in (old, new)]
     changed = sorted(k for k in facts[0] | facts[1] if facts[0].get(k) != facts[1].get(k))
     common: dict[str, Any] = {"name": old.name, "version": old.version, "files": tuple(files)}
@@ -165,6 +168,11 @@ def observations(*models: ZooModel) -> NDArray[np.float64]:
                 values = np.array(model.read_json(file)["values"], dtype=np.float64)
                 parts.append(values.reshape(-1, len(model.meta.features)))
     return np.unique(np.concatenate(parts), axis=0)
+
+
+def _card(model: ZooModel) -> str:
+    """The card but for the command that made it: spelled anew, it trains the same model."""
+    return model.read("card.md").decode().replace(model.meta.created_by, "")
 
 
 def _answers(

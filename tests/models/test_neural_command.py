@@ -1,4 +1,4 @@
-"""`cczoo train sbd --model neural`, from a table of series to a zoo entry that verifies."""
+"""`cczoo train sbd neural`, from a table of series to a zoo entry that verifies."""
 
 import dataclasses
 import json
@@ -32,9 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(folder: Path, *more: str) -> int:
+def train(folder: Path, step: str, *more: str) -> int:
     common = ["--features", f"{folder}/series.parquet", "--params", f"{folder}/params.yaml"]
-    return main(["train", "sbd", "--model", "neural", *common, "--out", f"{folder}/out", *more])
+    return main(["train", "sbd", "neural", step, *common, "--out", f"{folder}/out", *more])
 
 
 def job_of(folder: Path) -> NeuralJob:
@@ -44,12 +44,12 @@ def job_of(folder: Path) -> NeuralJob:
 
 @pytest.fixture(scope="module")
 def entry(folder: Path) -> Path:
-    assert train(folder, "--step", "fit") == 0
+    assert train(folder, "fit") == 0
     return folder / "out" / "smartsbd-neural"
 
 
 def test_protocol_compares_on_the_same_windows_and_resumes(folder, capsys):
-    assert train(folder, "--step", "protocol", "--json") == 0
+    assert train(folder, "protocol", "--json") == 0
     found = json.loads(capsys.readouterr().out)["protocol"]
     protocols = {row["protocol"]: row for row in found["protocols"]}
     assert protocols.keys() == {"within", "unseen", "transfer", "mixed", "unseen-varied", "family"}
@@ -61,7 +61,7 @@ def test_protocol_compares_on_the_same_windows_and_resumes(folder, capsys):
     parts = sorted((folder / "out" / "parts").iterdir())
     before = [path.stat().st_mtime_ns for path in parts]
     parts[0].unlink()
-    assert train(folder, "--step", "protocol", "--json") == 0
+    assert train(folder, "protocol", "--json") == 0
     again = json.loads(capsys.readouterr().out)["protocol"]
     assert again == found
     after = [path.stat().st_mtime_ns for path in parts]
@@ -121,11 +121,11 @@ def test_entry_is_whole_and_verifies(entry, capsys):
 
 def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
     path = folder / "out" / "neural.json"
-    assert train(folder, "--step", "protocol") == 0
+    assert train(folder, "protocol") == 0
     job = job_of(folder)
     kept = measured(path, job)
     assert kept.protocols
-    assert train(folder, "--step", "fit") == 0
+    assert train(folder, "fit") == 0
     card = store.load(entry).read("card.md").decode()
     assert "left out of training" in card
     assert "not measured" not in card
@@ -137,7 +137,7 @@ def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
     assert measured(path, dataclasses.replace(job, features=tmp_path / "other.parquet")) is None
     # Results of another table, or from before tables were noted in them, are nobody's figures.
     path.write_text(json.dumps({**kept.model_dump(), "data_hash": "0" * 64}))
-    assert train(folder, "--step", "fit") == 0
+    assert train(folder, "fit") == 0
     card = store.load(entry).read("card.md").decode()
     assert "not measured for this network" in card
     assert store.load(entry).read_json("metrics.json")["headline"] == {}
@@ -172,6 +172,6 @@ def test_a_table_without_series_is_told(folder, tmp_path, capsys):
     pl.read_parquet(folder / "series.parquet").drop("wifi_RTT_000").write_parquet(
         tmp_path / "other.parquet"
     )
-    command = ["train", "sbd", "--model", "neural", "--step", "fit", "--out", str(tmp_path / "out")]
+    command = ["train", "sbd", "neural", "fit", "--out", str(tmp_path / "out")]
     assert main([*command, "--features", str(tmp_path / "other.parquet")]) == 2
     assert "cczoo features series" in capsys.readouterr().err

@@ -31,8 +31,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "params.yaml").write_text(SETTINGS)
     code = main(
-        ["train", "sbd", "--features", f"{folder}/features.parquet", "--out", f"{folder}/out",
-         "--zoo", f"{folder}/zoo", "--params", f"{folder}/params.yaml", "--no-register", "--json"]
+        ["train", "sbd", "all", "--features", f"{folder}/features.parquet",
+         "--out", f"{folder}/out", "--zoo", f"{folder}/zoo", "--params", f"{folder}/params.yaml",
+         "--no-register", "--json"]
     )  # fmt: skip
     assert code == 0
     return folder
@@ -147,5 +148,5 @@ def test_evaluate_explains_wrong_names(
 def test_train_refuses_one_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "one.parquet"
     synthetic.features(0, 4, 0, 0, 1).filter(pl.col("label") == "SB").write_parquet(path)
-    assert main(["train", "sbd", "--features", str(path), "--out", str(tmp_path)]) == 2
+    assert main(["train", "sbd", "all", "--features", str(path), "--out", str(tmp_path)]) == 2
     assert "both SB and NSB" in capsys.readouterr().err

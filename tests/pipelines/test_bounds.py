@@ -139,7 +139,7 @@ def test_a_wrong_value_is_one_line_before_any_work(text, tmp_path, capsys):
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     words = ["--features", str(tmp_path / "none"), "--params", str(path)]
-    assert main(["train", "sbd", *words, "--out", str(tmp_path / "o")]) == 2
+    assert main(["train", "sbd", "all", *words, "--out", str(tmp_path / "o")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1, error
     words = WRONG[text]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import SUBCOMMANDS, main
+from pipelines.sbd.train.command import TRAININGS
 
 
 def cczoo(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,6 +30,15 @@ def test_help_has_an_example_and_imports_nothing_heavy(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"cczoo {name}" in done.stdout.split("example", 1)[-1], "no example in --help"
+
+
+@pytest.mark.parametrize("words", [f"train sbd {name}" for name in TRAININGS] + ["evaluate sbd"])
+def test_commands_of_a_command_have_help_with_an_example_too(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--help"])
+    assert f"cczoo {words}" in capsys.readouterr().out.split("example", 1)[-1]
 
 
 def test_unknown_subcommand_names_the_nearest() -> None:

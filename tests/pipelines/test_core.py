@@ -114,7 +114,7 @@ def test_the_core_does_what_a_deployer_needs(absent, tmp_path):
     ("command", "extra"),
     [
         (
-            ["train", "sbd", "--features", "{}/f.parquet", "--out", "{}/out", "--no-register"],
+            ["train", "sbd", "all", "--features", "{}/f.parquet", "--out", "{}/o", "--no-register"],
             "train",
         ),
         (["export", "registry:small", "-t", "c", "--out", "{}/bundle"], "registry"),

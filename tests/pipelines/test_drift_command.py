@@ -1,4 +1,4 @@
-"""``cczoo evaluate sbd --drift`` as its users run it: exit codes, files, mistakes."""
+"""``cczoo drift`` as its users run it: exit codes, files, mistakes."""
 
 import json
 
@@ -37,7 +37,7 @@ def drift(model, tmp_path):
 
     def run(features, *more, entry=model):
         arguments = ["--params", f"{tmp_path}/params.yaml", "--features", str(features), *more]
-        return main(["evaluate", "sbd", "--drift", "--model", str(entry), *arguments])
+        return main(["drift", "--model", str(entry), *arguments])
 
     return run
 
@@ -95,18 +95,18 @@ def test_mistakes_are_told_in_one_line(drift, entries, tmp_path, capsys):
         ((tmp_path / "few.parquet",), "can't tell: needs 20"),
         ((entries.features, "--by", "datasett"), "did you mean 'dataset'?"),
         ((entries.features, "--plot", "drift.pdf"), ".svg or .png"),
-        ((entries.features, "--predictions", "x"), "neither --events nor --predictions"),
+        ((entries.features, "--predictions", "x"), "unrecognized arguments: --predictions x"),
     ]
     for arguments, says in cases:
         assert drift(*arguments) == 2
         error = capsys.readouterr().err.strip().splitlines()[-1]
-        assert error.startswith("cczoo evaluate: ")
+        assert error.startswith("cczoo drift: ")
         assert says in error
 
 
-def test_a_rule_has_no_training_set_and_options_need_drift(entries, capsys):
-    common = ["evaluate", "sbd", "--features", str(entries.features), "--model", "rule:dwc"]
-    assert main([*common, "--drift"]) == 2
+def test_a_rule_has_no_training_set_and_an_evaluation_no_groups_to_compare(entries, capsys):
+    common = ["--features", str(entries.features), "--model", "rule:dwc"]
+    assert main(["drift", *common]) == 2
     assert "a rule has no training set" in capsys.readouterr().err
-    assert main([*common, "--by", "dataset"]) == 2
-    assert "goes with --drift" in capsys.readouterr().err
+    assert main(["evaluate", "sbd", *common, "--by", "dataset"]) == 2
+    assert "unrecognized arguments: --by dataset" in capsys.readouterr().err

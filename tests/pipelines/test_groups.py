@@ -51,7 +51,7 @@ def train(tmp_path, table, capsys):
     (tmp_path / "params.yaml").write_text(PARAMS)
 
     def train(*more, columns="site", features=table):
-        command = ["train", "sbd", "--groups", columns, "--features", str(features), "--json"]
+        command = ["train", "sbd", "groups", "--by", columns, "--features", str(features), "--json"]
         command += ["--out", str(tmp_path / "out"), "--params", str(tmp_path / "params.yaml")]
         capsys.readouterr()
         status = main([*command, *more])
@@ -212,19 +212,20 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--groups", "sit"], "did you mean 'site'"),
-        (["--groups", "site,RTT_ED"], "unknown attribute column"),
-        (["--groups", "site", "--model", "dtt"], "unknown model 'dtt': did you mean 'dt'"),
-        (["--groups", "site", "--model", "threshold"], "give --family smartsbd-plus"),
-        (["--groups", "auto"], "needs --events DIR"),
-        (["--groups", "site", "--step", "fit"], "--step doesn't go with --groups"),
-        (["--groups", "site", "--zoo", "z"], "--zoo doesn't go with --groups"),
-        (["--groups", "site", "--features", "none.parquet"], "none.parquet: no such features"),
-        (["--groups", "site", "--features", "."], ".: no Parquet file in it"),
+        (["--by", "sit"], "did you mean 'site'"),
+        (["--by", "site,RTT_ED"], "unknown attribute column"),
+        (["--by", "site", "--model", "dtt"], "unknown --model 'dtt': did you mean 'dt'"),
+        (["--by", "site", "--model", "threshold"], "give --family smartsbd-plus"),
+        ([], "one of the arguments --by --conditions is required"),
+        (["--by", "site", "--conditions", "e"], "not allowed with argument --by"),
+        (["--by", "site", "--zoo", "z"], "unrecognized arguments: --zoo z"),
+        (["--by", "site", "--features", "none.parquet"], "none.parquet: no such features"),
+        (["--by", "site", "--features", "."], ".: no Parquet file in it"),
     ],
 )
 def test_a_users_mistake_is_one_line(arguments, words, table, tmp_path, capsys):
-    command = ["train", "sbd", "--features", str(table), "--out", str(tmp_path / "out")]
+    command = ["train", "sbd", "groups", "--features", str(table)]
+    command += ["--out", str(tmp_path / "out")]
     if "." in arguments:
         arguments = [str(tmp_path) if one == "." else one for one in arguments]
         words = "no Parquet file in it"

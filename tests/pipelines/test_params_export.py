@@ -57,7 +57,7 @@ def test_windows_are_no_option_of_an_export(key, tmp_path, capsys):
 
 def test_the_old_place_of_the_neural_settings_is_refused(params, capsys):
     file = params("models: {neural: {width: 8}}")
-    words = ["train", "sbd", "--features", "none.parquet", "--params", file]
+    words = ["train", "sbd", "all", "--features", "none.parquet", "--params", file]
     assert main(words) == 2
     assert "models.sbd.neural" in capsys.readouterr().err
 

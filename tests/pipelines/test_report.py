@@ -60,7 +60,7 @@ def test_a_page_without_any_input_says_what_is_missing_and_how_to_make_it(tmp_pa
         assert f'<h2 id="{anchor}">{title}</h2>' in unescape(html)
         assert f'href="#{anchor}"' in html
         assert block(html, anchor).count("Not shown") >= 1
-    assert "cczoo train sbd --step search" in block(html, "search")
+    assert "cczoo train sbd search" in block(html, "search")
     assert block(html, "sites").count("table5.json") == 1
     for name in (
         "table5.json",

@@ -60,7 +60,7 @@ def test_training_says_what_it_leaves_out(entries, holes, tmp_path, capsys):
         "models: {sbd: {workers: 0, selection: {seeds: 1}, search: {folds: 2, subsets: 1, "
         "forest_trees: 2, max_iterations: 1000}}}\n"
     )
-    words = ["train", "sbd", "--step", "search", "--features", str(holes)]
+    words = ["train", "sbd", "search", "--features", str(holes)]
     assert main([*words, "--params", str(settings), "--out", str(tmp_path / "o"), "--json"]) == 0
     out, err = capsys.readouterr()
     dropped = json.loads(out)["dropped"]
@@ -73,7 +73,7 @@ def test_training_says_what_it_leaves_out(entries, holes, tmp_path, capsys):
 def test_a_table_without_a_finite_row_is_an_error_that_says_so(command, entries, tmp_path, capsys):
     table = pl.read_parquet(entries.features).with_columns(pl.lit(float("inf")).alias(NAMES[0]))
     write(table, tmp_path / "t.parquet")
-    words = ["evaluate", "sbd", "--drift", "--reference", str(entries.features)]
+    words = ["drift", "--reference", str(entries.features)]
     words = words if command == "drift" else [command, "sbd"]
     model = ["--model", str(entries.make("good")), "--features", str(tmp_path / "t.parquet")]
     assert main([*words, *model]) == 2
@@ -86,18 +86,18 @@ def test_a_table_without_a_finite_row_is_an_error_that_says_so(command, entries,
 
 @pytest.mark.parametrize(
     "command",
-    ["evaluate sbd --model {model}", "evaluate sbd --drift --model {model}",
-     "predict sbd --model {model}", "train sbd --out {out} --no-register",
-     "train sbd --groups dataset --out {out} --no-register",
-     "train sbd --model auto --out {out} --no-register",
-     "train sbd --model dt --budget ns=100 --out {out} --no-register"],
+    ["evaluate sbd --model {model}", "drift --model {model}",
+     "predict sbd --model {model}", "train sbd all --out {out} --no-register",
+     "train sbd groups --by dataset --out {out} --no-register",
+     "train sbd auto --out {out} --no-register",
+     "train sbd budget ns=100 --model dt --out {out} --no-register"],
 )  # fmt: skip
 def test_windows_that_are_there_twice_are_an_error(command, entries, tmp_path, capsys):
     table = pl.read_parquet(entries.features)
     twice = pl.concat([table, table.slice(1, 3)])
     write(twice, tmp_path / "t.parquet")
     words = command.format(model=entries.make("good"), out=tmp_path / "out").split()
-    if "--drift" in words:
+    if "drift" in words:
         words += ["--reference", str(entries.features)]
     assert main([*words, "--features", str(tmp_path / "t.parquet")]) == 2
     error = capsys.readouterr().err

@@ -79,7 +79,7 @@ def test_every_command_answers_as_the_models_threshold_says(wary, meant, entries
     assert comparison.pairing.quantities["windows"].figures()["candidate"] == pytest.approx(
         integers
     )
-    drifted = told(capsys, "evaluate", "sbd", "--drift", *words, "--reference", entries.features)
+    drifted = told(capsys, "drift", *words, "--reference", entries.features)
     assert drifted["groups"][0]["accuracy"]["mean"] == pytest.approx(right, abs=0.02)
     assert drifted["groups"][0]["sb_share"]["mean"] == pytest.approx(answers.mean(), abs=0.02)
 
@@ -105,7 +105,7 @@ def test_a_registered_model_is_a_model_in_every_command(entries, local, send, tm
 
 @pytest.mark.parametrize(
     "command",
-    [("evaluate", "sbd", "--model"), ("evaluate", "sbd", "--drift", "--model"),
+    [("evaluate", "sbd", "--model"), ("drift", "--model"),
      ("predict", "sbd", "--model"), ("zoo", "verify"), ("zoo", "show")],
     ids=" ".join,
 )  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_silent_server_is_given_up_soon(monkeypatch):
 
 
 COMMANDS = [
-    ["train", "sbd", "--features", "none.parquet"],
+    ["train", "sbd", "all", "--features", "none.parquet"],
     ["promote", "smartsbd-dt"],
     ["rollback", "smartsbd-dt"],
     ["export", "registry:smartsbd-dt", "-t", "c", "--out", "none"],

@@ -1,4 +1,4 @@
-"""`cczoo train sbd --model auto`: found, kept, exportable; Table 5's splits, resumed and shown."""
+"""`cczoo train sbd auto`: found, kept, exportable; Table 5's splits, resumed and shown."""
 
 import json
 import sys
@@ -39,11 +39,15 @@ def folder(tmp_path_factory):
     return folder
 
 
-def train(folder, *more):
+def train(folder, *more, training="auto"):
     return main(
-        ["train", "sbd", "--model", "auto", "--features", f"{folder}/f.parquet",
+        ["train", "sbd", training, "--features", f"{folder}/f.parquet",
          "--params", f"{folder}/params.yaml", *map(str, more)]
     )  # fmt: skip
+
+
+def table5(folder, *more):
+    return train(folder, *more, training="auto-protocol")
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +153,7 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
     out = tmp_path / "table5"
     peers = tmp_path / "predictions.parquet"
     monkeypatch.setattr(automl_table5, "PREDICTIONS", peers)
-    assert train(folder, "--step", "protocol", "--splits", 1, "--out", out) == 0
+    assert table5(folder, "--splits", 1, "--out", out) == 0
     assert len(backend.asked) == 1
     first = json.loads((out / "automl.json").read_text())["runs"]["flaml"]
     assert (first["splits"], first["differences"]) == (1, {})
@@ -165,7 +169,7 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
         for name, test in table_rows.items()
     ]  # fmt: skip
     pl.concat(wrong).write_parquet(peers)
-    assert train(folder, "--step", "protocol", "--out", out) == 0
+    assert table5(folder, "--out", out) == 0
     assert len(backend.asked) == 2, "only the second split is searched"
     assert json.loads((out / "splits" / "flaml-smartsbd-0.json").read_text()) == stored
     report = json.loads((out / "automl.json").read_text())
@@ -176,7 +180,7 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
     assert gain["mean"] == pytest.approx(all_sites["both"]["mean"] - nsb)
     assert gain["low"] <= gain["mean"] <= gain["high"]
 
-    assert train(folder, "--step", "protocol", "--splits", 1, "--seconds", 9, "--out", out) == 0
+    assert table5(folder, "--splits", 1, "--seconds", 9, "--out", out) == 0
     assert len(backend.asked) == 3, "another budget is another search"
 
     results = tmp_path / "benchmarks" / "results"
@@ -210,9 +214,9 @@ def share_nsb(folder, rows):
     ("more", "message"),
     [
         (("--out", "x", "--backend", "autosklearn"), "did you mean 'auto-sklearn'"),
-        (("--out", "x", "--budget", "ns=4"), "--budget doesn't go with --model auto"),
-        (("--out", "x", "--step", "fit"), "--step fit isn't one of --model auto"),
-        ((), "--out is missing"),
+        (("--out", "x", "--events", "e"), "unrecognized arguments: --events e"),
+        (("--out", "x", "--splits", "1"), "unrecognized arguments: --splits 1"),
+        ((), "required: --out"),
         (("--out", "x", "--seconds", "0", "--no-register"), "give --seconds above 0"),
         (("--out", "x", "--family", "smartsbd-pluss"), "did you mean 'smartsbd-plus'"),
     ],

@@ -1,4 +1,4 @@
-"""`cczoo train sbd --budget`: measured, chosen within the budget, exportable, honest otherwise."""
+"""`cczoo train sbd budget`: measured, chosen within the budget, exportable, honest otherwise."""
 
 import json
 import shutil
@@ -45,9 +45,8 @@ def small_spaces(monkeypatch):
 
 def train(folder, out, model, budget, *more):
     return main(
-        ["train", "sbd", "--features", f"{folder}/f.parquet", "--params", f"{folder}/params.yaml",
-         "--out", str(out), "--model", model, "--budget", budget,
-         "--no-register", *more]
+        ["train", "sbd", "budget", budget, "--model", model, "--features", f"{folder}/f.parquet",
+         "--params", f"{folder}/params.yaml", "--out", str(out), "--no-register", *more]
     )  # fmt: skip
 
 
@@ -121,17 +120,18 @@ def test_where_no_program_can_be_loaded_instructions_are_estimated_and_said_to_b
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--model", "dt", "--out", "x"], "--budget is missing"),
-        (["--budget", "ns=1", "--out", "x"], "--model is missing"),
-        (["--budget", "ns=1", "--model", "dt"], "--out is missing"),
-        (["--budget", "nss=1", "--model", "dt", "--out", "x"], "did you mean 'ns'?"),
-        (["--budget", "ns=1", "--model", "dtt", "--out", "x"], "did you mean 'dt'?"),
-        (["--budget", "ns=1", "--model", "dt", "--out", "x", "--family", "smart"], "smartsbd"),
-        (["--budget", "ns=1", "--model", "dt", "--out", "x", "--step", "fit"], "--step"),
+        (["--model", "dt", "--out", "x"], "required: KEY=LIMIT"),
+        (["ns=1", "--out", "x"], "required: --model"),
+        (["ns=1", "--model", "dt"], "required: --out"),
+        (["nss=1", "--model", "dt", "--out", "x"], "did you mean 'ns'?"),
+        (["ns=few", "--model", "dt", "--out", "x"], "a number expected"),
+        (["ns=1", "--model", "dtt", "--out", "x"], "did you mean 'dt'?"),
+        (["ns=1", "--model", "dt", "--out", "x", "--family", "smart"], "smartsbd"),
+        (["ns=1", "--model", "dt", "--out", "x", "--events", "e"], "arguments: --events e"),
     ],
 )
 def test_mistakes_get_one_line_and_status_2(arguments, said, capsys):
-    assert main(["train", "sbd", *arguments]) == 2
+    assert main(["train", "sbd", "budget", *arguments]) == 2
     err = capsys.readouterr().err
     assert said in err
     assert len(err.strip().splitlines()) == 1

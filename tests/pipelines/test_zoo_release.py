@@ -120,6 +120,27 @@ def test_the_same_training_is_identical_whatever_was_measured(place, capsys):
     assert (status, found["verdict"], found["files"]) == (0, "identical", [])
 
 
+def test_a_command_that_is_spelled_anew_trains_the_same_model(place, capsys):
+    """The command stands in ``meta.json`` and in the card, both of them sealed."""
+    entry = place / "trained" / "small"
+    for command in ("cczoo train sbd --step fit", "cczoo train sbd fit"):
+        model = store.load(entry)
+        files = {name: model.read(name) for name in model.meta.files}
+        files["card.md"] = f"# small\n\n| Made by | `{command}` |\n".encode()
+        meta = model.meta.model_dump(exclude={"files", "seal"}) | {"created_by": command}
+        store.save(entry, meta, files)
+        if "--step" in command:
+            assert release(place) == 0
+    status, found = reproduced(place, capsys)
+    assert (status, found["verdict"], found["files"]) == (0, "identical", [])
+    assert release(place) == 1
+    assert "nothing to release: version 1 is the same model" in capsys.readouterr().err
+    model = store.load(entry)
+    card = model.read("card.md") + b"Another figure.\n"
+    saved(place, card_md=card)
+    assert reproduced(place, capsys)[1]["files"] == ["card.md"]
+
+
 def saved(place: Path, **files: bytes) -> None:
     """Change files of the trained entry as another machine's training would have written them."""
     entry = place / "trained" / "small"

@@ -192,7 +192,7 @@ def fit(rows: Floats, settings: Conditions, seed: int) -> Clusters:
     if len(rows) < need:
         raise UserError(
             f"{len(rows)} connections have an RTT series on two subflows, groups need {need}: "
-            "ingest more, or train without --groups auto"
+            "ingest more, or train without --conditions"
         )
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(len(rows))[: settings.sample])
@@ -255,7 +255,10 @@ def loads(text: str, where: str) -> Clusters:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not JSON: {error}") from None
     if not isinstance(tree, Mapping) or "centres" not in tree:
-        raise UserError(f"{where}: no groups of path conditions: make them with --groups auto")
+        raise UserError(
+            f"{where}: no groups of path conditions: make them with "
+            "`cczoo train sbd groups --conditions EVENTS`"
+        )
     if tree.get("format") != FORMAT:
         raise UserError(f"{where}: format {tree.get('format')}, not {FORMAT}: fit the groups again")
     clusters = Clusters.parse(tree, where)

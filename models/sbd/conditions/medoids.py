@@ -97,7 +97,7 @@ def choices(
     if not eligible:
         raise UserError(
             f"no number of groups from {low} to {high} leaves every group {settings.least} of the "
-            f"{count} connections: they are too alike, or too few: train without --groups auto"
+            f"{count} connections: they are too alike, or too few: train without --conditions"
         )
     return eligible
 

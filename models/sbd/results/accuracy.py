@@ -1,4 +1,4 @@
-"""Accuracies out of sample that ``cczoo train sbd --step protocol`` writes."""
+"""Accuracies out of sample that ``cczoo train sbd protocol`` writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, model_serializer, model_validator
 from data.results import Result, ResultFile
 from models.stats.intervals import Interval
 
-STEP = "cczoo train sbd --step protocol"
+STEP = "cczoo train sbd protocol"
 
 
 class SiteRow(Result):

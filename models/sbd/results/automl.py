@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --model auto`` writes: of one search, and of Table 5's splits."""
+"""What ``cczoo train sbd auto`` writes: of one search, and of Table 5's splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.sbd.results.accuracy import SiteRow
 from models.sbd.results.groups import LeftOut
 from models.stats.intervals import Counted, Interval
 
-COMMAND = "cczoo train sbd --model auto"
+COMMAND = "cczoo train sbd auto"
 Number = int | float
 
 
@@ -126,7 +126,7 @@ class Run(Result):
 
 
 class Table5(Result):
-    """``automl.json`` of ``--step protocol``: the paper's figures, ours and what they cost."""
+    """``automl.json`` of ``auto-protocol``: the paper's figures, ours and what they cost."""
 
     paper: dict[str, float]
     runs: dict[str, Run]
@@ -134,5 +134,5 @@ class Table5(Result):
 
 
 SEARCHED = ResultFile("automl.json", Searched, COMMAND)
-AUTO_TABLE5 = ResultFile("automl.json", Table5, COMMAND + " --step protocol")
-SPLIT = ResultFile("splits/NAME.json", SplitDone, COMMAND + " --step protocol")
+AUTO_TABLE5 = ResultFile("automl.json", Table5, COMMAND + "-protocol")
+SPLIT = ResultFile("splits/NAME.json", SplitDone, COMMAND + "-protocol")

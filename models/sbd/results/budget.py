@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --budget`` writes."""
+"""What ``cczoo train sbd budget`` writes."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ class Front(Result):
     nearest: Costed
 
 
-PARETO = ResultFile("pareto.json", Front, "cczoo train sbd --budget LIMITS")
+PARETO = ResultFile("pareto.json", Front, "cczoo train sbd budget LIMITS")

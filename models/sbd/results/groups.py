@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --groups`` writes."""
+"""What ``cczoo train sbd groups`` writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from data.results import Result, ResultFile
 from models.sbd.results.search import Setting
 from models.stats.intervals import Interval
 
-COMMAND = "cczoo train sbd --groups COLUMN"
+COMMAND = "cczoo train sbd groups --by COLUMN"
 
 
 class LeftOut(Result):

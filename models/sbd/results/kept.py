@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --step fit`` writes beside the entries."""
+"""What ``cczoo train sbd fit`` writes beside the entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from data.results import Result, ResultFile
 from models.stats.intervals import Interval
 
-STEP = "cczoo train sbd --step fit"
+STEP = "cczoo train sbd fit"
 
 
 class OfSplits(Result):

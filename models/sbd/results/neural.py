@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd --model neural`` writes."""
+"""What ``cczoo train sbd neural`` writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from data.results import Result, ResultFile
 from models.stats.intervals import Interval
 
-COMMAND = "cczoo train sbd --model neural"
+COMMAND = "cczoo train sbd neural"
 
 
 class Variant(Result):
@@ -82,6 +82,6 @@ class Point(Result):
     validation_accuracy: float
 
 
-CHOICE = ResultFile("choice.json", Chosen, COMMAND + " --step search")
-NEURAL = ResultFile("neural.json", Measured, COMMAND + " --step protocol")
-CURVE = ResultFile("curve.json", tuple[Point, ...], COMMAND + " --step fit")
+CHOICE = ResultFile("choice.json", Chosen, COMMAND + " search")
+NEURAL = ResultFile("neural.json", Measured, COMMAND + " protocol")
+CURVE = ResultFile("curve.json", tuple[Point, ...], COMMAND + " fit")

@@ -1,4 +1,4 @@
-"""Every figure of each model, and how long a verdict takes: of ``--step protocol``."""
+"""Every figure of each model, and how long a verdict takes: of ``cczoo train sbd protocol``."""
 
 from __future__ import annotations
 

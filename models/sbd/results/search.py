@@ -1,10 +1,10 @@
-"""What ``cczoo train sbd --step search`` writes: how much features say, and hyperparameters."""
+"""What ``cczoo train sbd search`` writes: how much features say, and hyperparameters."""
 
 from __future__ import annotations
 
 from data.results import Result, ResultFile
 
-STEP = "cczoo train sbd --step search"
+STEP = "cczoo train sbd search"
 Setting = bool | int | float | str | None
 """A hyperparameter's value."""
 

@@ -1,0 +1,75 @@
+"""Subcommands of a subcommand, each in a module that is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+
+from pipelines import names
+
+Known = Mapping[str, tuple[str, str]]
+"""name -> (module with ``add_arguments(parser)``, ``run(args) -> int`` and ``EXAMPLE``, one line of
+help)."""
+Early = Callable[[Sequence[str]], None]
+"""Refuses mistaken words before the module is imported that would refuse them."""
+
+
+class Lazy(names.Parser):
+    """Imports a module when its arguments are parsed, so that the help of others stays quick."""
+
+    def __init__(
+        self, *args: object, module: str = "", early: Early | None = None, **options: object
+    ) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.module = module
+        self.early = early
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Add the module's own arguments, then parse."""
+        if self.early is not None:
+            self.early(args)
+        command = importlib.import_module(self.module)
+        command.add_arguments(self)
+        self.epilog = command.EXAMPLE
+        return super().parse_known_args(args, namespace)
+
+
+def add(
+    parser: argparse.ArgumentParser,
+    dest: str,
+    known: Known,
+    early: Mapping[str, Early] | None = None,
+) -> None:
+    """Let a parser choose among subcommands.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Of the command that has them.
+    dest : str
+        Where the chosen name goes in the parsed arguments, and what an unknown one is called.
+    known : mapping
+        The subcommands; see :data:`Known`.
+    early : mapping, optional
+        Name -> what looks at a subcommand's words before its module is imported.
+    """
+    commands = parser.add_subparsers(
+        dest=dest, required=True, metavar="|".join(known), parser_class=Lazy
+    )
+    for name, (module, line) in known.items():
+        commands.add_parser(
+            name,
+            help=line,
+            description=line,
+            module=module,
+            early=(early or {}).get(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+
+def run(known: Known, name: str, args: argparse.Namespace) -> int:
+    """Hand over to the module of the chosen subcommand; returns its exit status."""
+    module, _ = known[name]
+    code: int = importlib.import_module(module).run(args)
+    return code

@@ -1,0 +1,1 @@
+"""``cczoo train sbd``: the command line of each training, one module each."""

@@ -1,0 +1,137 @@
+"""What the command lines of SmartSBD's trainings have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipelines.sbd.job import Job
+
+FEATURES = Path("data/processed/sbd.parquet")
+OUT = Path("reports/sbd")
+
+
+def table(parser: argparse.ArgumentParser) -> None:
+    """Add the table that is learned from."""
+    parser.add_argument(
+        "--features",
+        type=Path,
+        default=FEATURES,
+        help="table of `cczoo features sbd` (default: %(default)s)",
+    )
+
+
+def results(parser: argparse.ArgumentParser) -> None:
+    """Add the directory that the steps share."""
+    parser.add_argument(
+        "--out", type=Path, default=OUT, help="result tables (default: %(default)s)"
+    )
+
+
+def events(parser: argparse.ArgumentParser) -> None:
+    """Add what rule-based schemes are run on."""
+    parser.add_argument(
+        "--events", type=Path, help="ingested directory: needed to run the rule-based schemes"
+    )
+
+
+def zoo(parser: argparse.ArgumentParser, default: str = "models/trained") -> None:
+    """Add where entries are written."""
+    parser.add_argument("--zoo", type=Path, help=f"where models go (default: {default})")
+
+
+def family(parser: argparse.ArgumentParser) -> None:
+    """Add the family of features to train on."""
+    from features.sbd import TABLES
+
+    parser.add_argument(
+        "--family",
+        default="smartsbd",
+        choices=[name for families in TABLES.values() for name in families],
+        metavar="NAME",
+        help="family of features (default: %(default)s)",
+    )
+
+
+def search(parser: argparse.ArgumentParser) -> None:
+    """Add what an AutoML search is given."""
+    from models.sbd.automl import BACKENDS
+
+    parser.add_argument(
+        "--backend",
+        default="flaml",
+        choices=tuple(BACKENDS),
+        metavar="NAME",
+        help="flaml (default), or auto-sklearn (make automl)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=300, help="a search's wall-clock budget (default: 300)"
+    )
+    parser.add_argument("--trials", type=int, help="at most so many configurations")
+
+
+def settings(parser: argparse.ArgumentParser) -> None:
+    """Add settings and how the result is printed."""
+    parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
+    parser.add_argument("--seed", type=int, help="overrides the settings' seed")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+
+
+def registration(parser: argparse.ArgumentParser) -> None:
+    """Add what becomes of the models in the registry."""
+    parser.add_argument(
+        "--offline", action="store_true", help="keep what would be registered, to be sent later"
+    )
+    parser.add_argument("--no-register", action="store_true", help="register nothing")
+
+
+def check_registry(args: argparse.Namespace) -> None:
+    """Refuse to begin where the registry is away: hours of training shouldn't end there."""
+    if args.no_register:
+        return
+    from pipelines import tracking
+    from pipelines.registry import register
+
+    if not register.is_offline(args.offline):
+        tracking.check_store()
+
+
+def job_of(args: argparse.Namespace, events: Path | None = None, zoo: Path | None = None) -> Job:
+    """Where a training reads and writes, as it was asked to."""
+    from pipelines.sbd.job import Job, load_params
+
+    return Job(
+        features=args.features,
+        out=args.out,
+        params=load_params(args.params, args.seed),
+        events=events,
+        zoo=zoo,
+    )
+
+
+def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
+    """Run these steps; returns what each of them tells, and what the table lost."""
+    from models import parallel
+    from pipelines.sbd.steps import STEPS
+
+    try:
+        summary = {name: STEPS[name](job) for name in names}
+    finally:
+        parallel.stop()
+    summary["dropped"] = job.dropped.described()
+    return summary
+
+
+def tell(summary: dict[str, Any], as_json: bool) -> int:
+    """Print what steps have told; returns 0."""
+    from pipelines.output import print_json
+    from pipelines.sbd.steps import print_summary
+
+    if as_json:
+        print_json(summary)
+    else:
+        print_summary(summary)
+    return 0
