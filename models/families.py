@@ -56,7 +56,7 @@ FAMILIES: dict[str, Registered] = {
         "models.sbd.params",
         ("smartsbd", "smartsbd-plus", "smartsbd-series"),
         "smartsbd",
-        "shared-bottleneck classifiers (SmartSBD)",
+        "classifiers of shared bottlenecks (SmartSBD)",
     ),
 }
 """Name, as in ``cczoo train NAME`` and ``models.NAME`` of ``params.yaml``, -> the family."""

@@ -43,6 +43,28 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Test:
+    """A test that is stored with an entry.
+
+    Attributes
+    ----------
+    file : str
+        Its name within the entry.
+    observations : float64 array [N, d]
+        That training didn't see, in the features' own units.
+    content : function
+        The file's bytes, given what each file of the entry decides on the observations: name ->
+        answers as :data:`models.judged.Answer` has them.
+    """
+
+    file: str
+    observations: NDArray[np.float64]
+    content: Callable[[Mapping[str, NDArray[Any]]], bytes]
+
+    __test__ = False
+
+
+@dataclass(frozen=True)
 class Trained:
     """A trained model with all that its entry tells, but what export adds to it.
 
@@ -62,6 +84,8 @@ class Trained:
         ``metrics.json``; ``headline`` has the few figures that a registry compares.
     labels : int64 array [n], optional
         Classes of the observations.
+    test : Test, optional
+        What is stored so that the entry can be tested again.
     files : mapping
         More files of the entry: name -> content.
     """
@@ -73,4 +97,5 @@ class Trained:
     observations: NDArray[np.float64]
     metrics: Mapping[str, Any]
     labels: NDArray[np.int64] | None = None
+    test: Test | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from models.families import FAMILIES
 from pipelines import lazy, names
 
 TASKS: dict[str, tuple[str, str]] = {
+    **{name: ("pipelines.evaluate_family", line.summary) for name, line in FAMILIES.items()},
     "sbd": ("pipelines.sbd.evaluate", "a classifier or rule on a table of features"),
     "cc": ("pipelines.evaluate_cc", "congestion controls on simulated scenarios, over seeds"),
 }

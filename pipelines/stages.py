@@ -20,6 +20,7 @@ TRAIN: tuple[Symbol, ...] = (
     ("pipelines.train", "add_arguments"),
     ("pipelines.sbd.train.command", "add_arguments"),
 )
+BLOCKS: tuple[Symbol, ...] = tuple((line.module, "blocks") for line in FAMILIES.values())
 ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "params": (
         ("pipelines.check_params", "main"),
@@ -69,7 +70,7 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     ),
     "bundle": (*COMMAND, ("pipelines.export", "run")),
     "verify": (*COMMAND, ("pipelines.verify", "run")),
-    "report": (*COMMAND, ("pipelines.report", "run")),
+    "report": (*COMMAND, ("pipelines.report", "run"), *BLOCKS),
     "register": (("pipelines.registry.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from models.families import FAMILIES
 from pipelines import lazy
 
+OWN: dict[str, str] = {"sbd": "pipelines.sbd.train.command"}
+"""Family with trainings of its own -> their module; others have one, `pipelines.train_family`."""
 TASKS: dict[str, tuple[str, str]] = {
-    "sbd": ("pipelines.sbd.train.command", "classifiers of shared bottlenecks (SmartSBD)"),
+    name: (OWN.get(name, "pipelines.train_family"), line.summary) for name, line in FAMILIES.items()
 }
 """name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from models.judged import Asked, Figure, Pairing, StoredTest
+    from models.judged import Asked, Block, Figure, Pairing, StoredTest
     from models.store import ZooModel
 
 
@@ -37,3 +37,8 @@ def paired(candidate: ZooModel, champion: ZooModel | None, asked: Asked) -> Pair
     from models.sbd.evaluate.paired import paired
 
     return paired(candidate, champion, asked)
+
+
+def blocks(root: Path) -> Sequence[Block]:
+    """Nothing besides the sections of the report that have drawings of their own."""
+    return ()

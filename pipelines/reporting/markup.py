@@ -88,7 +88,7 @@ def figure(svg: str, caption: str, wide: bool = False) -> str:
     return _made("figure", svg, caption, wide).text
 
 
-def paragraph(text: str) -> str:
+def paragraph(text: str | Html) -> str:
     """A paragraph of plain text."""
     return _made("paragraph", text).text
 

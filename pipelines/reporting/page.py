@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines.reporting import headline, names
+from pipelines.reporting import family_blocks, headline, names
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.markup import Column, mark, note, prose, table
 
@@ -83,6 +83,7 @@ def render(inputs: Inputs) -> tuple[str, list[str]]:
         # Blocks of one section that lack the same input share one note.
         blocks = dict.fromkeys(_block(inputs, name, missing) for name in names_)
         sections.append({"anchor": anchor, "title": title, "blocks": list(blocks)})
+    sections += family_blocks.sections(inputs.root, missing)
     aims = headline.aims(inputs)
     unmet = [aim for aim in aims if aim.met is False]
     template = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
