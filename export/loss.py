@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from export.fixed import limits, to_integers
 from export.ir import Form, Ints
+from export.onnx_run import decided
 from export.source import Source
 
 RANDOM = 4096
@@ -85,3 +86,41 @@ def size_of(answers: Floats, kind: str) -> float:
     if kind == "scores":
         return largest or 1.0
     return 1.0 if answers.ndim == 1 else max(1.0, largest)
+
+
+def in_integers(
+    source: Source, values: Floats, answers: Floats, truth: Ints | None = None
+) -> dict[str, Any]:
+    """The quantization error: what rounding to integers changed; nothing if there is no form.
+
+    Parameters
+    ----------
+    source : Source
+    values : float array [n, d]
+        Observations.
+    answers : float array [n] or [n, labels]
+        What the trained model answers to them.
+    truth : int array [n], optional
+        Their true classes; adds accuracies.
+    """
+    from models.sbd.digits import FIGURE, bound
+
+    if source.form is None:
+        return {}
+    integers = to_integers(values, source.features)
+    if source.output.kind == "scores":
+        found = real_scores(source.form, integers)
+        largest = float(np.abs(found - answers).max()) / size_of(answers, "scores")
+        differing = len(apart(found, answers))
+        return {"rows": len(values), "disagreements": differing, "largest_error": bound(largest)}
+    ours, theirs = source.form.evaluate(integers).classes, decided(answers, source.threshold)
+    differing = int((ours != theirs).sum())
+    error: dict[str, Any] = {
+        "rows": len(values),
+        "disagreements": differing,
+        "disagreement_share": round(differing / len(values), FIGURE),
+    }
+    if truth is not None:
+        error["accuracy_float"] = round(float((theirs == truth).mean()), FIGURE)
+        error["accuracy_integer"] = round(float((ours == truth).mean()), FIGURE)
+    return error

@@ -270,14 +270,31 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     UserError
         When ``meta`` has wrong or missing keys.
     """
-    sealed = sorted(name for name in files if name not in BESIDE)
-    hashes = {name: sha256(files[name]) for name in sealed}
-    fields = {"feature_settings": {}, **meta, "files": hashes}
-    checked = Meta.parse(fields, f"{directory}/meta.json")
-    checked = checked.model_copy(update={"seal": seal_of(checked, directory)})
-    text = json.dumps(checked.document(), indent=2, sort_keys=True) + "\n"
-    replace_directory(directory, {**files, "meta.json": text.encode()})
+    replace_directory(directory, sealed(meta, files, str(directory)))
     return load(directory)
+
+
+def sealed(meta: Mapping[str, Any], files: Mapping[str, bytes], where: str) -> dict[str, bytes]:
+    """An entry's files as they are written: those given and ``meta.json`` with hashes and seal.
+
+    Parameters
+    ----------
+    meta, files : mapping
+        As for :func:`save`.
+    where : str
+        Of the entry, for the message.
+
+    Raises
+    ------
+    UserError
+        When ``meta`` has wrong or missing keys.
+    """
+    hashes = {name: sha256(files[name]) for name in sorted(files) if name not in BESIDE}
+    fields = {"feature_settings": {}, **meta, "files": hashes}
+    checked = Meta.parse(fields, f"{where}/meta.json")
+    checked = checked.model_copy(update={"seal": seal_of(checked, Path(where))})
+    text = json.dumps(checked.document(), indent=2, sort_keys=True) + "\n"
+    return {**files, "meta.json": text.encode()}
 
 
 def replace_directory(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from export.entry import CONTENTS, json_file, made_by, sample, vectors_file
+from export.description import json_file, sample, vectors_file
+from export.entry import made_by
 from export.onnx_options import in_int8
 from export.onnx_run import decided, predict
 from export.torch_file import convert
@@ -35,6 +36,8 @@ from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, told
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted
 
+CONTENTS = 64
+"""Observations that are stored: each is a whole series."""
 TESTED = 120
 """Windows of the stored test sample, about: each is 900 numbers."""
 NO_FORM = "a convolution over series has no integer form"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from export.entry import json_file
+from export.description import json_file
 
 if TYPE_CHECKING:
     from models.store import ZooModel

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from export.entry import json_file, vectors_file
+from export.description import describe
 
 if TYPE_CHECKING:
     from export.source import Source
@@ -17,35 +17,22 @@ if TYPE_CHECKING:
 
 def write(name: str, zoo: Path) -> Path:
     """Write the entry of one of `export.functions.FUNCTIONS`; returns its directory."""
-    from export.document import dumps
     from export.functions import FUNCTIONS
     from export.params import Options
-    from models import store
 
     source = FUNCTIONS[name](Options())
     if source.form is None:
         raise ValueError(f"{name} has no integer form to keep")
-    meta = {
-        "name": name,
-        "version": source.version,
-        "kind": source.kind,
+    error = _told(source.quantization_error)
+    origin = {
         "family": source.family,
-        "features": [feature.name for feature in source.features],
-        "feature_specs": [asdict(feature) for feature in source.features],
-        "feature_settings": source.feature_settings,
-        "schema_hash": source.schema_hash,
+        "version": source.version,
         "created_by": f"cczoo zoo release {name}",
-        "labels": source.labels,
-        "threshold": source.threshold,
-        "scaling": _told(source.quantization_error),
     }
-    files = {
-        "model.json": dumps(source.form).encode(),
-        "vectors.json": vectors_file(source.values, source.probability),
-        "metrics.json": json_file({"headline": {}, "error": _told(source.quantization_error)}),
-        "card.md": _card(source).encode(),
-    }
-    return store.save(zoo / name, meta, files).directory
+    metrics = {"headline": {}, "error": error}
+    return describe(
+        replace(source, quantization_error=error), origin, metrics, _card(source)
+    ).write(zoo)
 
 
 def verify(model: ZooModel) -> dict[str, Any]:

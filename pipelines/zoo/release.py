@@ -162,7 +162,7 @@ def _write(
     model: ZooModel, zoo: Path, result: dict[str, Any], reason: str | None, bench: Path
 ) -> None:
     """Seal the entry under its new version, prove that, and move it into place whole."""
-    from export.entry import json_file
+    from export.description import json_file
     from models import store
     from pipelines.registry import owner
     from pipelines.zoo import certify

@@ -192,6 +192,17 @@ def test_a_networks_file_is_kept_as_an_entry(make, tmp_path, capsys):
     proved(where, tmp_path / "out", capsys, "mlp-c", "onnx", "json")
 
 
+def test_a_networks_file_of_real_values_tells_its_largest_error(x, tmp_path):
+    said = {"output": json.dumps({"kind": "scores", "units": UNITS})}
+    content = convert(regression(x), FEATURES, "learned", ("rate", "gain", "delay"), {}, said)
+    where = write_network(
+        "learned", content, {"family": "test"}, {}, "# l\n", vectors=x, zoo=tmp_path
+    )
+    told = load(where).meta.scaling
+    assert (told["rows"], told["disagreements"]) == (256, 0)
+    assert 0 < told["largest_error"] < 1e-5
+
+
 def test_released_entries_say_nothing_of_what_they_had_no_need_to():
     for name in names():
         directory = load(name).directory
