@@ -74,7 +74,7 @@ def read(path: Path) -> Rows:
 def write_table(path: Path, seed: int = 0, flows: int = 30) -> Path:
     """A table of made-up flows, for the tests."""
     rng = np.random.default_rng(seed)
-    x = np.column_stack([rng.uniform(1, 4, 20 * flows), rng.uniform(0, 0.5, 20 * flows)])
+    x = np.column_stack([rng.uniform(1, 4, 20 * flows), rng.uniform(0, 0.2, 20 * flows)])
     step = np.where(x[:, 1] > 0.1, -8.0, 6.0 - 3 * np.floor(x[:, 0]))
     flow = np.repeat(np.arange(flows), 20)
     pl.DataFrame(dict(zip(NAMES, x.T, strict=True)) | {"step": step, "flow": flow}).write_parquet(
