@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from models.sbd.card import interval
+from models.card import interval
 from pipelines.reporting import figures, markup
 from pipelines.reporting.inputs import Inputs, MissingInput
 
