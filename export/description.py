@@ -68,13 +68,13 @@ def describe(
     source : Source
         The model in every form, its features, and the observations to keep with its answers.
     origin : mapping
-        Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least;
-        ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``calibration`` and
+        Fields of :class:`models.meta.Meta` that only training knows: those of
+        :meth:`models.origin.Origin.meta`, ``version``, ``git_commit``, ``calibration`` and
         ``accumulation``.
     metrics : mapping
         For ``metrics.json``, with as many digits as mean something.
     card : str
-        For ``card.md``.
+        For ``card.md``, see :mod:`models.card`.
     states : sequence of mapping
         What a recurrent model remembers, as :class:`models.output.State` has it.
     more : mapping, optional

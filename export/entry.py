@@ -90,17 +90,16 @@ def describe_fitted(
     features : sequence of Feature
         The columns that it was fitted on, in order.
     meta : mapping
-        Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least;
-        ``version``, ``data_hash``, ``git_commit``, ``created_by``, ``threshold``,
-        ``calibration``, ``accumulation``, ``labels``, ``output``; ``feature_settings`` if the
-        vectors weren't computed with the defaults.
+        Fields of :class:`models.meta.Meta` that only training knows: ``family`` at least
+        (:class:`models.origin.Origin` gives the usual ones); ``version``, ``git_commit``,
+        ``threshold``, ``calibration``, ``accumulation``, ``labels``, ``output``.
     vectors : float64 array [N, d]
         Observations, best the whole training table: the loss to integers is measured on all of
         them, and an even sample of their fixed-point values is kept with the estimator's answers.
     metrics : mapping
         For ``metrics.json``.
     card : str
-        For ``card.md``.
+        For ``card.md``, see :mod:`models.card`.
     labels : int64 array [N], optional
         True classes of ``vectors``; adds accuracies to the measured loss.
     test : Windows, optional

@@ -137,3 +137,14 @@ def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any])
     """Settings of a model's verdicts as they stand in its ``meta.json``."""
     keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in Verdicts.model_fields}
     return Verdicts.parse(keys, "meta.json")
+
+
+def in_meta(verdicts: Verdicts, decimals: int | None = None) -> dict[str, Any]:
+    """The same settings as they stand there; ``decimals`` of the calibration, all by default."""
+    slope, offset = verdicts.slope, verdicts.offset
+    if decimals is not None:
+        slope, offset = round(slope, decimals), round(offset, decimals)
+    return {
+        "calibration": {"kind": "platt", "slope": slope, "offset": offset},
+        "accumulation": verdicts.model_dump(include={"forget", "temper", "confidence"}),
+    }

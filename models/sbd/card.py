@@ -1,62 +1,132 @@
-"""The model card, generated from the same numbers as every table."""
+"""What the cards of shared-bottleneck models say, from the same numbers as every table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from models.sbd.results.accuracy import RuleRow, SiteRow
+import numpy as np
 
-PAPER = (
-    ("SmartSBD (DT), the paper's data", 0.896, 0.875, 0.917),
-    ("SmartSBD (RF), the paper's data", 0.919, 0.907, 0.932),
-    ("SmartSBD (SVM), the paper's data", 0.937, 0.916, 0.959),
-    ("SBD, the paper's data", 0.649, 0.754, 0.544),
-    ("DWC, the paper's data", 0.561, 0.268, 0.855),
-    ("TON20, the paper's data", 0.452, 0.266, 0.637),
+from models.card import DASH, Card, Made, Row, Table, facts, render
+from models.sbd.accumulate import Verdicts
+from models.sbd.windows import Windows
+
+SUMMARIES = {
+    "smartsbd": "The paper's SmartSBD classifier, reproduced on kernel logs of this project's lab.",
+    "smartsbd-plus": "A shared-bottleneck classifier on scale-free features, for conditions that "
+    "training didn't have.",
+    "smartsbd-series": "A small Siamese temporal convolution on the raw pair of series: it makes "
+    "its own features.",
+}
+"""Family of features -> what a model of it is."""
+
+LIMITS = {
+    "smartsbd": (
+        "Of the paper's features only RTT_SD_Ratio says the same everywhere; distances grow with "
+        "RTTs and rates, and Min_RTT_Ratio tells the set-up. Under conditions that training didn't "
+        "have expect the last row of the first table, not the first: use smartsbd-plus there.",
+    ),
+    "smartsbd-plus": (),
+    "smartsbd-series": (
+        "Reads series, not features: `cczoo features series` makes its table, and nothing here "
+        "makes them inside a kernel. Its targets are those that run ONNX, beside the kernel.",
+    ),
+}
+"""Family of features -> limits beside those of every model of this lab's logs."""
+
+LAB = (
+    "Trained on kernel logs of a lab with emulated links, two subflows, bulk uploads and drop-tail "
+    "queues; not on\n  radio links as they are, nor on active queue management.",
+    "A window needs both subflows to have met a limit (Recovery or Loss); before that there is no "
+    "answer.",
 )
-"""smartsbd.txt Table 5, rows ALL: mean, SB, NSB."""
+COVERAGE = (
+    ("confidence asked", "confidence"),
+    ("windows answered", "window_coverage"),
+    ("right", "window_accuracy"),
+    ("connections answered", "connection_coverage"),
+    ("right", "connection_accuracy"),
+)
+"""Heading -> figure."""
 
 
-def interval(value: Mapping[str, Any] | None) -> str:
-    """``0.957 [0.951, 0.962]``, or a dash."""
-    if not value or value["mean"] is None:
-        return "–"
-    if value["low"] is None or value["high"] is None:
-        return f"{value['mean']:.3f}"
-    return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
+def text(
+    name: str,
+    made: Made,
+    verdicts: Verdicts,
+    level: float,
+    accuracies: Sequence[Row],
+    others: Sequence[Row],
+    coverage: Sequence[Mapping[str, float | None]],
+) -> str:
+    """The card of a kept model.
 
-
-def others(table5: Sequence[SiteRow], rules: Sequence[RuleRow], model: str) -> list[dict[str, str]]:
-    """Rows of the comparison: this model, the baseline, the rules here, the paper's figures."""
-    rows = []
-    for row in table5:
-        if row.dataset == "ALL" and row.model in {model, "threshold"}:
-            rows.append(_row(row.model, row))
-    rows += [_row(f"{row.rule} (rule)", row) for row in rules if row.dataset == "ALL"]
-    for name, *values in PAPER:
-        texts = [f"{value:.3f}" for value in values]
-        rows.append({"name": name, "both": texts[0], "sb": texts[1], "nsb": texts[2]})
-    return rows
-
-
-def _row(name: str, row: SiteRow | RuleRow) -> dict[str, str]:
-    texts = {"both": interval(row.both), "sb": interval(row.sb), "nsb": interval(row.nsb)}
-    return {"name": name, **texts}
-
-
-def render(**values: Any) -> str:
-    """Fill ``card.md.j2``; every name the template uses must be given."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = Path(__file__).parent
-    # Markdown, not HTML: escaping would spoil it.
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
+    Parameters
+    ----------
+    name : str
+    made : Made
+        Its features' settings are those of :class:`features.params.SbdParams`.
+    verdicts : Verdicts
+    level : float
+        Share of cases that intervals hold.
+    accuracies, others : sequence of tuple of str
+        As of the same names in :mod:`models.sbd.card_figures`.
+    coverage : sequence of mapping
+        Coverage and accuracy at each confidence, on families of conditions left out.
+    """
+    family = made.origin.family
+    card = Card(
+        title=name,
+        summary=SUMMARIES[family],
+        facts=facts(made),
+        purpose=_purpose(made.origin.settings["window_factor"], verdicts),
+        figures=(
+            Table(
+                tuple(accuracies),
+                ("protocol", "per window", "per connection"),
+                "All figures are on connections that training did not see; in brackets the "
+                f"{round(100 * level)} % interval.",
+            ),
+            Table(
+                tuple(others),
+                ("scheme", "both", "SB", "NSB"),
+                "Beside it, over the four sites (mean of both classes, SB, NSB):",
+            ),
+            Table(
+                tuple(tuple(_share(row[key]) for _, key in COVERAGE) for row in coverage),
+                tuple(heading for heading, _ in COVERAGE),
+                "Confidence and coverage on families of conditions left out of training:",
+            ),
+        ),
+        limits=(*LAB, *LIMITS[family]),
+        spaced=False,
     )
-    return environment.get_template("card.md.j2").render(**values)
+    # The empty line at the end is that of the cards that were released.
+    return render(card) + "\n"
+
+
+def _purpose(window_factor: float, verdicts: Verdicts) -> str:
+    return (
+        f"Telling a sender, at the end of each window of {window_factor} times the larger minimum "
+        "RTT, whether its two MPTCP\nsubflows share a bottleneck (SB) or not (NSB). Successive "
+        f"windows of a connection add up:\nstate = {state(verdicts)};\n"
+        f'below {100 * verdicts.confidence:.0f} % confidence the answer is "don\'t know".'
+    )
+
+
+def state(verdicts: Verdicts) -> str:
+    """What the state is after a window, as a formula of the state before it."""
+    return (
+        f"{verdicts.forget} × state + {verdicts.temper} × "
+        f"({verdicts.slope:.3f} × logit(p) {verdicts.offset:+.3f})"
+    )
+
+
+def trained_on(train: Windows) -> str:
+    """What a model has learned from."""
+    datasets = sorted(set(train.column("dataset")) - {""})
+    connections = int(np.unique(train.group).size)
+    return f"{len(train)} windows of {connections} connections: {', '.join(datasets)}"
+
+
+def _share(value: float | None) -> str:
+    return DASH if value is None else f"{value:.3f}"

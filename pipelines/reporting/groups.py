@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from models.sbd.card import interval
+from models.card import interval
 from models.sbd.results.groups import GROUPS, Grouped, GroupRow
 from models.stats.intervals import Interval
 from pipelines.reporting import figures, markup

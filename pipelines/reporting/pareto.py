@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from export.budget import FIGURES
-from models.sbd.card import interval
+from models.card import interval
 from models.sbd.results.budget import Front
 from pipelines.reporting import figures
 

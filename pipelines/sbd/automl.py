@@ -13,7 +13,8 @@ import numpy as np
 
 from data.results import plain
 from features.spec import Feature
-from models.sbd import automl, card
+from models.card import interval
+from models.sbd import automl
 from models.sbd.automl.task import Floats
 from models.sbd.evaluate.holdout import sides, unseen_rows
 from models.sbd.params import THRESHOLD
@@ -102,7 +103,7 @@ def show(report: Searched, out: Path) -> None:
     spent = f"{report.wall_s:.0f} s, {report.cpu_s:.0f} s of CPU"
     print(f"{report.backend} {report.version}: {report.evaluated} configurations, {spent}")
     for test, figures in report.accuracy.items():
-        print(f"  {test:<10} {card.interval(figures)}  ({figures['windows']} windows)")
+        print(f"  {test:<10} {interval(figures)}  ({figures['windows']} windows)")
     print(f"{'weight':>7} {'loss':>7}  member")
     for row in report.members:
         loss = "–" if row.loss is None else f"{row.loss:.4f}"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.files import file_hash
-from export.entry import write_entry
+from export.entry import describe_fitted
 from features.spec import Feature
-from models.sbd import card
+from models.card import Card, interval, render
+from models.origin import Origin
 from models.sbd.automl.task import Member, Result
 from models.sbd.computed_with import described
 from models.sbd.evaluate import testset
@@ -76,47 +75,34 @@ def _entry(
     member: Member,
     row: Mapping[str, Any],
 ) -> dict[str, bytes]:
-    figures = {"accuracy": row["accuracy"], "loss": member.loss, "headline": {}}
-    lines = [f"- {k}: {v}" for k, v in sorted(member.settings.items())]
-    tested = [
-        f"- Accuracy per window, {test}: {card.interval(found)}"
-        for test, found in row["accuracy"].items()
-    ]
-    text = "\n".join(
-        [
-            f"# {name}",
-            "",
-            f"{member.learner}, found by {plan.backend} in a search of {plan.seconds:g} s.",
-            "",
-            *tested,
-            f"- Features: {', '.join(feature.name for feature in features)}",
-            f"- Computed with: {described(job.settings)}",
-            "",
-            "## Settings",
-            "",
-            *lines,
-            "",
-        ]
-    )
-    meta = {
-        "family": plan.family,
-        "feature_settings": job.settings,
-        "data_hash": file_hash(job.features),
-        "created_by": shlex.join(["cczoo", *sys.argv[1:]]),
-    }
-    job.out.mkdir(parents=True, exist_ok=True)
-    # The directory is put in its place whole, by the caller.
-    with tempfile.TemporaryDirectory(dir=job.out, prefix=".entry.") as held:
-        entry = write_entry(
-            name,
-            member.estimator,
-            features,
-            meta,
-            train.matrix([feature.name for feature in features]),
-            figures,
-            text,
-            labels=train.y,
-            test=testset.sample(testset.fixed(job.table, job.params.protocol)),
-            zoo=Path(held),
+    names = [feature.name for feature in features]
+    text = render(
+        Card(
+            title=name,
+            summary=f"{member.learner}, found by {plan.backend} in a search of {plan.seconds:g} s.",
+            facts={
+                **{
+                    f"Accuracy per window, {test}": interval(found)
+                    for test, found in row["accuracy"].items()
+                },
+                "Features": ", ".join(names),
+                "Computed with": described(job.settings),
+            },
+            settings=dict(sorted(member.settings.items())),
+            listed=True,
         )
-        return {path.name: path.read_bytes() for path in entry.iterdir()}
+    )
+    command = shlex.join(["cczoo", *sys.argv[1:]])
+    origin = Origin(plan.family, command, job.settings, file_hash(job.features))
+    # The directory is put in its place whole, by the caller.
+    return describe_fitted(
+        name,
+        member.estimator,
+        features,
+        origin.meta(),
+        train.matrix(names),
+        {"accuracy": row["accuracy"], "loss": member.loss, "headline": {}},
+        text,
+        labels=train.y,
+        test=testset.sample(testset.fixed(job.table, job.params.protocol)),
+    ).contents()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +96,9 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
 def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Budget) -> Path:
     """Write the chosen model as a zoo entry, ``model`` in the output directory."""
     from data.files import file_hash
-    from export.entry import write_entry
-    from models.sbd import card
+    from export.entry import describe_fitted
+    from models.card import Card, interval, render
+    from models.origin import Origin
     from models.sbd.computed_with import described
 
     specs: dict[str, Feature] = {feature.name: feature for feature in features_of(family)}
@@ -114,34 +114,33 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
     }
     limits = ", ".join(f"{key} {limit:g}" for key, limit in budget.limits.items())
     costs = ", ".join(f"{key} {value:g}" for key, value in candidate.costs.items())
-    text = (
-        f"# {name}\n\n{recipe.name}: the most accurate of its kind within a budget ({limits}).\n\n"
-        f"- Accuracy per window on unseen connections: {card.interval(accuracy)}\n"
-        f"- Costs: {costs}\n- Features: {', '.join(recipe.features)}\n"
-        f"- Computed with: {described(job.settings)}\n"
+    text = render(
+        Card(
+            title=name,
+            summary=f"{recipe.name}: the most accurate of its kind within a budget ({limits}).",
+            facts={
+                "Accuracy per window on unseen connections": interval(accuracy),
+                "Costs": costs,
+                "Features": ", ".join(recipe.features),
+                "Computed with": described(job.settings),
+            },
+            listed=True,
+        )
     )
     command = shlex.join(["cczoo", *sys.argv[1:]])
-    meta = {
-        "family": family,
-        "feature_settings": job.settings,
-        "data_hash": file_hash(job.features),
-        "created_by": command,
-    }
+    origin = Origin(family, command, job.settings, file_hash(job.features))
+    found = describe_fitted(
+        name,
+        candidate.estimator,
+        [specs[feature] for feature in recipe.features],
+        origin.meta(),
+        table.matrix(recipe.features),
+        figures,
+        text,
+        labels=table.y,
+    )
     # An entry has its model's name, which generated code takes over; the directory always one.
-    with tempfile.TemporaryDirectory(dir=job.out, prefix=".model.") as held:
-        entry = write_entry(
-            name,
-            candidate.estimator,
-            [specs[feature] for feature in recipe.features],
-            meta,
-            table.matrix(recipe.features),
-            figures,
-            text,
-            labels=table.y,
-            zoo=Path(held),
-        )
-        files = {path.name: path.read_bytes() for path in entry.iterdir()}
-    replace_directory((job.out / "model").resolve(), files)
+    replace_directory((job.out / "model").resolve(), found.contents())
     return job.out / "model"
 
 

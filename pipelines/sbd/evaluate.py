@@ -194,7 +194,7 @@ def _print(result: Mapping[str, Any]) -> None:
             )
         console.print(view)
         return
-    from models.sbd.card import interval
+    from models.card import interval
 
     view = Table("", "accuracy [95 %]", "count", title=result["model"])
     for key in ("accuracy", "sb_accuracy", "nsb_accuracy", "connection_accuracy"):

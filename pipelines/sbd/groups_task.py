@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from data.place import scratch
 from features.sbd import features_of
 from features.spec import schema_hash
+from models.card import Card, Made, Table, facts, interval, render
+from models.origin import Origin
 from models.sbd import accumulate, card
 from models.sbd import usable as rows
 from models.sbd.accumulate import Verdicts
-from models.sbd.computed_with import described
 from models.sbd.evaluate import testset
 from models.sbd.evaluate.holdout import training_rows
 from models.sbd.groups import own
@@ -215,58 +215,50 @@ def entry(
     row: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Files of a zoo entry, all named as the pooled model: generated code can be exchanged."""
-    from export.entry import write_entry
+    from export.entry import describe_fitted
 
     plan = setup.plan
     specs = {feature.name: feature for feature in features_of(setup.family)}
     features = [specs[name] for name in plan.features]
-    text = _card(setup, told, verdicts, row, schema_hash(features, setup.settings))
-    meta = {
-        "family": setup.family,
-        "feature_settings": dict(setup.settings),
-        "data_hash": setup.data_hash,
-        "created_by": setup.command,
-        "calibration": {"kind": "platt", "slope": verdicts.slope, "offset": verdicts.offset},
-        "accumulation": verdicts.model_dump(include={"forget", "temper", "confidence"}),
-    }
+    origin = Origin(setup.family, setup.command, setup.settings, setup.data_hash)
+    made = Made(
+        kind=CLASSIFIERS[plan.classifier].label,
+        features=plan.features,
+        count=len(plan.features),
+        trained_on=f"{row['windows']} windows of {row['connections']} connections",
+        schema_hash=schema_hash(features, setup.settings),
+        origin=origin,
+        settings=row["settings"],
+    )
     accuracy = row["own" if "own" in row else "pooled"]["mean"]
-    with scratch("group") as folder:
-        written = write_entry(
-            setup.name,
-            estimator,
-            features,
-            meta,
-            train.matrix(plan.features),
-            {"headline": {"left-out": {"window": accuracy}}, **row},
-            text,
-            labels=train.y,
-            test=testset.sample(test),
-            zoo=folder,
+    return describe_fitted(
+        setup.name,
+        estimator,
+        features,
+        {**origin.meta(), **accumulate.in_meta(verdicts)},
+        train.matrix(plan.features),
+        {"headline": {"left-out": {"window": accuracy}}, **row},
+        _card(told, made, verdicts, plan.confidence),
+        labels=train.y,
+        test=testset.sample(test),
+    ).contents()
+
+
+def _card(told: Told, made: Made, verdicts: Verdicts, confidence: float) -> str:
+    figures = Table(
+        tuple((name, interval(value)) for name, value in told.figures.items()),
+        before=f"Share of windows right, {100 * confidence:.0f} % intervals, on connections that "
+        "training left out.",
+    )
+    return render(
+        Card(
+            title=told.title,
+            summary=told.summary,
+            facts={**facts(made), "State over windows": card.state(verdicts)},
+            figures=(figures,),
+            limits=(told.limit,),
         )
-        return {path.name: path.read_bytes() for path in written.iterdir()}
-
-
-def _card(setup: Setup, told: Told, verdicts: Verdicts, row: Mapping[str, Any], schema: str) -> str:
-    plan = setup.plan
-    settings = "".join(f", {key} {value}" for key, value in row["settings"].items())
-    facts = {
-        "Kind": CLASSIFIERS[plan.classifier].label + settings,
-        f"Features ({len(plan.features)})": ", ".join(plan.features),
-        "Trained on": f"{row['windows']} windows of {row['connections']} connections",
-        "Computed with": described(setup.settings),
-        "Feature schema": f"`{schema}`",
-        "Training table": f"`{setup.data_hash}`",
-        "Made by": f"`{setup.command}`",
-        "State over windows": f"{verdicts.forget} × state + {verdicts.temper} × "
-        f"({verdicts.slope:.3f} × logit(p) {verdicts.offset:+.3f})",
-    }
-    lines = [f"# {told.title}", "", told.summary, "", "| | |", "| --- | --- |"]
-    lines += [f"| {name} | {value} |" for name, value in facts.items()]
-    lines += ["", "## How well", "", f"Share of windows right, {100 * plan.confidence:.0f} % "]
-    lines[-1] += "intervals, on connections that training left out."
-    lines += ["", "| | |", "| --- | --- |"]
-    lines += [f"| {name} | {card.interval(value)} |" for name, value in told.figures.items()]
-    return "\n".join([*lines, "", "## Limits", "", f"- {told.limit}", ""])
+    )
 
 
 def _tested(test: Windows, estimator: Estimator, pooled: Pooled) -> dict[str, Any] | None:

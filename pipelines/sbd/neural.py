@@ -112,7 +112,7 @@ def _print(summary: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from models.sbd.card import interval
+    from models.card import interval
 
     console = Console()
     if "search" in summary:

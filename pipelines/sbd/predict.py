@@ -229,7 +229,7 @@ def _print(result: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from models.sbd.card import interval
+    from models.card import interval
 
     console = Console()
     sizes = ", ".join(f"{n} of {size} subflows" for size, n in result["subflows"].items())

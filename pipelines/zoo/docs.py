@@ -134,7 +134,7 @@ def _mean(metrics: Any, protocol: str) -> str:
 
 
 def _interval(metrics: Any, protocol: str) -> str:
-    from models.sbd.card import interval
+    from models.card import interval
 
     return interval(metrics.get(protocol, {}).get("window"))
 

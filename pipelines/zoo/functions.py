@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from export.description import describe
+from models import card
+from models.origin import Origin
 
 if TYPE_CHECKING:
     from export.source import Source
     from models.store import ZooModel
+
+SUMMARY = (
+    "Nuwa's trend of the window, theta = tanh((T_d − Q_d) / rho), as a table of fixed-point "
+    "numbers\n(nuwa.txt section IV.B, equation 5): code in a kernel has no floating point."
+)
+INPUT = "x: target delay less queueing delay, over the sensitivity rho"
+PURPOSE = """\
+The receiver's computation of its advertised window in Nuwa: above 0 the window grows, below it
+shrinks, the more the further the queueing delay is from its target. Any other use of tanh on
+numbers of this range will do as well; other sizes: `cczoo export nuwa-tanh -t lut --set entries=N
+--set q=BITS`."""
 
 
 def write(name: str, zoo: Path) -> Path:
@@ -24,15 +37,14 @@ def write(name: str, zoo: Path) -> Path:
     if source.form is None:
         raise ValueError(f"{name} has no integer form to keep")
     error = _told(source.quantization_error)
-    origin = {
-        "family": source.family,
-        "version": source.version,
-        "created_by": f"cczoo zoo release {name}",
-    }
-    metrics = {"headline": {}, "error": error}
-    return describe(
-        replace(source, quantization_error=error), origin, metrics, _card(source)
-    ).write(zoo)
+    origin = Origin(source.family, f"cczoo zoo release {name}", source.feature_settings)
+    found = describe(
+        replace(source, quantization_error=error),
+        {**origin.meta(), "version": source.version},
+        {"headline": {}, "error": error},
+        _card(source, origin),
+    )
+    return found.write(zoo)
 
 
 def verify(model: ZooModel) -> dict[str, Any]:
@@ -83,25 +95,48 @@ def _told(error: Mapping[str, Any]) -> dict[str, Any]:
     return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in error.items()}
 
 
-def _card(source: Source) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+def _card(source: Source, origin: Origin) -> str:
     from export.forms.table import Table
 
     if not isinstance(source.form, Table):
         raise ValueError(f"{source.name} is no table")
-    # Markdown, not HTML: escaping would spoil it.
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("functions.md.j2").render(
-        name=source.name,
-        error=source.quantization_error,
-        curve=source.form.curve,
-        step=source.features[0].scale,
+    curve, step = source.form.curve, source.features[0].scale
+    lines = " with a line between them" if curve.frac else ""
+    made = card.Made(
+        kind=f"function, table of {len(curve.entries)} entries{lines}, {curve.q} fractional bits",
+        features=(INPUT,),
+        count=1,
+        trained_on="nothing: it is a function",
         schema_hash=source.schema_hash,
-        command=f"cczoo zoo release {source.name}",
+        origin=origin,
     )
+    return card.render(
+        card.Card(
+            title=source.name,
+            summary=SUMMARY,
+            facts=card.facts(made),
+            purpose=PURPOSE,
+            figures=(
+                card.Table(
+                    tuple(_figures(source.quantization_error)),
+                    after=f"`cczoo zoo verify {source.name}` tries every input again. The paper "
+                    "gives no error of its own table.",
+                ),
+            ),
+            limits=(
+                "The error is that of the table for the input as it was rounded to "
+                f"1/{step}; rounding the input adds\n  at most 1/{2 * step}, where tanh is "
+                "steepest.",
+                "It is one function of Nuwa, not its agent.",
+            ),
+            spaced=False,
+        )
+    )
+
+
+def _figures(error: Mapping[str, Any]) -> Iterator[card.Row]:
+    every = ": every one before the table's end; beyond it the answer is ±1"
+    yield "Inputs tried", f"{error['inputs_tried']}{every if error['every_input_tried'] else ''}"
+    if "largest_error" in error:
+        yield "Largest error against tanh", f"{error['largest_error']:.2e}"
+    yield "Proved bound of the error", f"{error['error_bound']:.2e}"

@@ -1,0 +1,108 @@
+"""The entry of the neural classifier: its description, card and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.description import describe, sample
+from export.entry import made_by, test_file
+from export.onnx_run import predict
+from export.source import Source
+from features.grid import on_grid
+from features.sbd import features_of
+from models.card import DASH, Made, Row
+from models.origin import Origin
+from models.sbd import card, digits
+from models.sbd.accumulate import Verdicts, in_meta
+from models.sbd.card_figures import accuracies
+from models.sbd.evaluate import testset
+from models.sbd.neural import outofsample
+from models.sbd.params import THRESHOLD
+from models.sbd.windows import Windows
+from pipelines.sbd.neural_job import FAMILY, NeuralJob
+
+CONTENTS = 64
+"""Observations that are stored: each is a whole series."""
+TESTED = 120
+"""Windows of the stored test sample, about: each is 900 numbers."""
+NO_FORM = "a convolution over series has no integer form"
+SEEN = (
+    "per subflow: RTT, congestion state and throughput in 128 cells of the window",
+    "RTT in 64 cells of up to 8 windows",
+    "smallest RTT",
+)
+"""What the columns are, for people."""
+NOT_MEASURED: Row = ("not measured for this network", DASH, DASH)
+"""The card's row where the results kept are of other settings or of another table."""
+
+
+def write(
+    job: NeuralJob,
+    train: Windows,
+    content: bytes,
+    verdicts: Verdicts,
+    metrics: Mapping[str, Any],
+    others: Sequence[Row],
+) -> Path:
+    """Write a trained network to the zoo.
+
+    Parameters
+    ----------
+    job : NeuralJob
+    train : Windows
+        What it was trained on.
+    content : bytes
+        The ONNX file.
+    verdicts : Verdicts
+        How its windows add up.
+    metrics : mapping
+        For ``metrics.json``; accuracies and ``training`` are told in the card too.
+    others : sequence of tuple of str
+        As for :func:`models.sbd.card.text`.
+
+    Returns
+    -------
+    Path
+        The entry's directory.
+    """
+    name, specs = outofsample.NAME, features_of(FAMILY)
+    training = metrics["training"]
+    kept = on_grid(sample(job.rows(train).astype(np.float64), CONTENTS), specs)
+    source = Source(
+        name=name,
+        version="1",
+        family=FAMILY,
+        kind="neural",
+        features=specs,
+        labels=("NSB", "SB"),
+        threshold=THRESHOLD,
+        form=None,
+        no_form=NO_FORM,
+        onnx=content,
+        values=kept,
+        probability=predict(content, kept, name),
+        quantization_error={"float_error": training["onnx"]["float_error"]},
+        feature_settings=job.settings,
+    )
+    origin = Origin(FAMILY, made_by(), job.settings, job.data_hash)
+    told = {"width": job.neural.width, "epochs": training["epochs"]}
+    made = Made(
+        kind="Siamese temporal convolution",
+        features=SEEN,
+        count=len(specs),
+        trained_on=card.trained_on(train),
+        schema_hash=source.schema_hash,
+        origin=origin,
+        settings={**told, "parameters": training["parameters"]},
+    )
+    rows = accuracies(metrics, job.sbd.protocol.splits) or [NOT_MEASURED]
+    text = card.text(name, made, verdicts, job.sbd.confidence, rows, others, coverage=[])
+    meta = {**origin.meta(), **in_meta(verdicts, digits.CALIBRATION)}
+    test = testset.sample(testset.fixed(job.table, job.sbd.protocol), TESTED)
+    more = {testset.FILE: test_file(source, test)}
+    found = describe(source, meta, digits.rounded(metrics), text, more=more)
+    return found.write(job.zoo or job.out)
