@@ -122,10 +122,11 @@ def test_every_result_of_the_pipeline_has_a_schema():
 
 
 def test_what_is_missing_or_no_json_says_how_to_make_it(tmp_path):
-    with pytest.raises(UserError, match="missing: make it with `cczoo train sbd --step"):
+    assert PLUS.made_by.startswith("cczoo train sbd ")
+    with pytest.raises(UserError, match=f"plus.json: missing: make it with `{PLUS.made_by}`"):
         PLUS.read(tmp_path)
     (tmp_path / "plus.json").write_text('{"chosen": ')
-    with pytest.raises(UserError, match=r"not JSON: .*: make it again with `cczoo train"):
+    with pytest.raises(UserError, match=f"not JSON: .*: make it again with `{PLUS.made_by}`"):
         PLUS.read(tmp_path)
 
 
