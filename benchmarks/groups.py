@@ -154,8 +154,8 @@ def train(
 def register(out: Path, folder: Path) -> dict[str, Any]:
     """Register what was trained in an empty store; seconds and versions."""
     from models.sbd.params import Params
+    from models.sbd.train.job import Job
     from pipelines import tracking
-    from pipelines.sbd.job import Job
     from pipelines.sbd.register import from_groups
 
     tracking.ROOT = folder

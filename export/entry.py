@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +16,6 @@ if TYPE_CHECKING:
     from export.source import Source
     from features.spec import Feature
     from models.sbd.windows import Windows
-
-
-def made_by(arguments: Sequence[str] | None = None) -> str:
-    """The command that is running, as an entry records it: absolute paths by their last name alone.
-
-    Where a machine keeps its files is no property of a model.
-    """
-    given = sys.argv[1:] if arguments is None else arguments
-    return shlex.join(["cczoo", *(Path(w).name if w.startswith("/") else w for w in given)])
 
 
 def write_entry(

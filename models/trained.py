@@ -88,6 +88,8 @@ class Trained:
         What is stored so that the entry can be tested again.
     files : mapping
         More files of the entry: name -> content.
+    card : mapping
+        What the family's own ``card`` says besides.
     """
 
     name: str
@@ -99,3 +101,4 @@ class Trained:
     labels: NDArray[np.int64] | None = None
     test: Test | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
+    card: Mapping[str, Any] = field(default_factory=dict)

@@ -19,7 +19,9 @@ COMMAND: tuple[Symbol, ...] = (("pipelines.cli", ""),)
 TRAIN: tuple[Symbol, ...] = (
     ("pipelines.train", "add_arguments"),
     ("pipelines.sbd.train.command", "add_arguments"),
+    ("pipelines.sbd.train.shared", "job_of"),
 )
+TESTS: tuple[Symbol, ...] = tuple((line.module, "stored_test") for line in FAMILIES.values())
 BLOCKS: tuple[Symbol, ...] = tuple((line.module, "blocks") for line in FAMILIES.values())
 ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "params": (
@@ -32,13 +34,13 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         *COMMAND,
         *TRAIN,
         ("pipelines.sbd.train.search", ""),
-        ("pipelines.sbd.steps", "step_search"),
+        ("models.sbd.train.steps", "step_search"),
     ),
     "protocol": (
         *COMMAND,
         *TRAIN,
         ("pipelines.sbd.train.protocol", ""),
-        ("pipelines.sbd.steps", "step_protocol"),
+        ("models.sbd.train.steps", "step_protocol"),
     ),
     "series": (*COMMAND, ("pipelines.featurize", "run")),
     "neural": (
@@ -52,10 +54,10 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         *COMMAND,
         *TRAIN,
         ("pipelines.sbd.train.fit", ""),
-        ("pipelines.sbd.steps", "step_fit"),
+        ("pipelines.sbd.fit", "step_fit"),
         ("pipelines.zoo.command", "add_arguments"),
         ("pipelines.zoo.add", "add"),
-        ("models.families", "family"),
+        *TESTS,
     ),
     "groups": (
         *COMMAND,
@@ -83,8 +85,8 @@ NEVER: tuple[Symbol, ...] = (
     ("models.families", "settings_of"),
 )
 """What a gate does with its settings runs at promotion only. Looking up a mistyped name opens
-registries of every command, and changes no result. A stage that asks a family something names
-``models.families.family`` among its own functions."""
+registries of every command, and changes no result. A stage that asks families something names
+their functions among its own."""
 MADE = (
     "data/raw",
     "data/interim",

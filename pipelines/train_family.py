@@ -28,10 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train the family that ``args.task`` names."""
-    from export.trained_entry import write_trained
-
+    from data.command_line import made_by
     from data.errors import UserError
-    from export.entry import made_by
+    from export.trained_entry import write_trained
     from models import parallel, store
     from models.families import FAMILIES, family
     from models.trained import Job

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from models.judged import Asked, Block, Figure, Pairing, StoredTest
     from models.store import ZooModel
+    from models.trained import Job, Trained
 
 
 def data(observes: str) -> Path:
@@ -16,6 +17,32 @@ def data(observes: str) -> Path:
     from features.sbd import table_of
 
     return Path("data/processed") / f"{table_of(observes)}.parquet"
+
+
+def train(job: Job) -> Iterable[Trained]:
+    """Search, predict out of sample, and fit what is kept: all steps of ``cczoo train sbd``."""
+    from models.sbd.params import Params
+    from models.sbd.train import job as own
+    from models.sbd.train.kept import kept
+    from models.sbd.train.steps import step_protocol, step_search
+
+    steps = own.Job(
+        features=job.data,
+        out=job.out,
+        params=cast(Params, job.params),
+        command=job.command,
+        progress=job.progress,
+    )
+    step_search(steps)
+    step_protocol(steps)
+    return kept(steps)
+
+
+def card(trained: Trained) -> str:
+    """What it was trained on, how its windows add up, and its accuracies beside others'."""
+    from models.sbd import card
+
+    return card.text(trained.name, **trained.card)
 
 
 def evaluate(entry: ZooModel, data: Path) -> Mapping[str, Figure]:

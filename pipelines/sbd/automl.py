@@ -19,13 +19,13 @@ from models.sbd.automl.task import Floats
 from models.sbd.evaluate.holdout import sides, unseen_rows
 from models.sbd.params import THRESHOLD
 from models.sbd.results.automl import SEARCHED, Searched
+from models.sbd.train.job import Job
+from models.sbd.train.kept import training_rows
 from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
 from pipelines.output import print_json
 from pipelines.sbd import automl_entries
 from pipelines.sbd.automl_plan import Plan, plan_of, task_of, tell
-from pipelines.sbd.fit import training_rows
-from pipelines.sbd.job import Job
 from pipelines.sbd.train import shared
 
 

@@ -17,9 +17,9 @@ from models.origin import Origin
 from models.sbd.automl.task import Member, Result
 from models.sbd.computed_with import described
 from models.sbd.evaluate import testset
+from models.sbd.train.job import Job
 from models.sbd.windows import Windows
 from models.store import replace_directory
-from pipelines.sbd.job import Job
 
 if TYPE_CHECKING:
     from pipelines.sbd.automl_plan import Plan

@@ -11,9 +11,9 @@ from features.sbd import features_of
 from features.spec import Feature
 from models.sbd import automl
 from models.sbd.automl.task import Floats, Task
+from models.sbd.train.job import Job
 from models.sbd.windows import Windows
 from pipelines.output import progress
-from pipelines.sbd.job import Job
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from models.sbd.evaluate import tables
 from models.sbd.evaluate.splits import Split
 from models.sbd.params import THRESHOLD
 from models.sbd.results.automl import AUTO_TABLE5, SPLIT, SplitDone, Table5
+from models.sbd.train.job import Job
 from models.stats.intervals import Interval, over_splits
 from pipelines.output import print_json
 from pipelines.sbd.automl_plan import Plan, task_of, tell
-from pipelines.sbd.job import Job
 
 PROTOCOL = "within"
 PEERS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-lr")

@@ -21,10 +21,10 @@ from features.spec import Feature
 from models.sbd.results.budget import PARETO
 from models.sbd.train import pareto, ranking, spaces
 from models.sbd.train.classifiers import SHORT, make
+from models.sbd.train.job import Job
 from models.sbd.windows import Windows
 from models.store import replace_directory
 from pipelines.output import print_json, progress
-from pipelines.sbd.job import Job
 from pipelines.sbd.train_cost import Candidate, measure, size
 
 
@@ -64,7 +64,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
         Family of features; subsets are the top of their mutual information with the label.
     budget : Budget
     """
-    from pipelines.sbd.fit import training_rows
+    from models.sbd.train.kept import training_rows
 
     table = training_rows(job)
     specs = {feature.name: feature for feature in features_of(family)}

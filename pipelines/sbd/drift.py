@@ -31,10 +31,10 @@ def run(args: argparse.Namespace) -> int:
 
     from models.sbd.drift import compare
     from models.sbd.groups import labels
+    from models.sbd.rows import load_table, tell
     from models.sbd.usable import usable
     from pipelines.output import print_json, progress
     from pipelines.params import load as load_settings
-    from pipelines.rows import load_table, tell
     from pipelines.sources import open_model
 
     if args.model.startswith("rule:"):
@@ -126,7 +126,7 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
         where = str(model.directory / references.FILE)
         return references.loads(model.read_json(references.FILE), names, where)
     from models.sbd.evaluate.holdout import sides
-    from pipelines.rows import load_table
+    from models.sbd.rows import load_table
 
     check_schema(path, model)
     whole = load_table(path)

@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from data.place import check_other
     from models.sbd import windows as tables
     from models.sbd.evaluate.scores import score
+    from models.sbd.rows import load_table, tell
     from pipelines.output import print_json
-    from pipelines.rows import load_table, tell
 
     check_other(args.predictions, "--predictions", args.features, "--features")
     whole = load_table(args.features)

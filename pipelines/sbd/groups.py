@@ -25,16 +25,16 @@ from models.sbd.groups import own
 from models.sbd.groups import rows as groups_rows
 from models.sbd.groups.rows import Gathered
 from models.sbd.results.groups import GROUPS, KEPT, GroupRow, PooledRow
+from models.sbd.rows import tell
 from models.sbd.train import ranking, recipes
 from models.sbd.train.classifiers import SHORT
+from models.sbd.train.job import Job
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
 from pipelines.output import print_json, progress
 from pipelines.registry.entries import group_model
-from pipelines.rows import tell
 from pipelines.sbd import groups_task
 from pipelines.sbd.groups_task import Group, Outcome, Pooled, Setup
-from pipelines.sbd.job import Job
 
 RANKED = 5000
 """Windows that the features are ranked on: the estimator takes seconds for so many."""

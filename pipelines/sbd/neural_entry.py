@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from data.command_line import made_by
 from export.description import describe, sample
-from export.entry import made_by, test_file
+from export.entry import test_file
 from export.onnx_run import predict
 from export.source import Source
 from features.grid import on_grid

@@ -19,11 +19,11 @@ from models.sbd.evaluate.holdout import check_trainable
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params
 from models.sbd.results.neural import NEURAL, Measured
+from models.sbd.rows import training_table
+from models.sbd.train.job import Job
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows, read
 from pipelines.output import progress
-from pipelines.rows import training_table
-from pipelines.sbd.job import Job
 from pipelines.sbd.train.neural import SERIES
 
 if TYPE_CHECKING:

@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
     from models.sbd.accumulate import verdicts_of
     from models.sbd.evaluate.partition import contradictions, grid, partitions
     from models.sbd.evaluate.scores import connection_state
+    from models.sbd.rows import tell
     from models.sbd.usable import usable
     from pipelines.output import print_json
-    from pipelines.rows import tell
     from pipelines.sources import open_model
 
     if args.what != "sbd":
@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
 def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
     """Windows of the features given, or computed with the model's own settings."""
     from models.sbd import windows
-    from pipelines.rows import load_table
+    from models.sbd.rows import load_table
 
     if args.features is not None:
         from models.sbd.computed_with import check

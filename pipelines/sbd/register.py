@@ -15,7 +15,7 @@ from pipelines.registry.register import is_offline, register, send, tags_of, tra
 
 if TYPE_CHECKING:
     from models.sbd.results.groups import Grouped
-    from pipelines.sbd.job import Job
+    from models.sbd.train.job import Job
 
 
 def from_training(

@@ -23,9 +23,9 @@ from models import store
 from models.meta import Meta, seal_of
 from models.sbd import computed_with
 from models.sbd.params import Params
+from models.sbd.train.job import Job
 from models.sbd.windows import windows
 from pipelines import cli
-from pipelines.sbd.job import Job
 
 FACTOR = "#define SBD_WINDOW_FACTOR {}U"
 RTT = [feature for feature in FEATURES if "Thpt" not in feature.name]

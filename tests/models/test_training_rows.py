@@ -19,9 +19,10 @@ from models.sbd.evaluate.holdout import held_out
 from models.sbd.neural import outofsample
 from models.sbd.neural.params import Neural
 from models.sbd.params import Params, Protocol
+from models.sbd.train import kept
+from models.sbd.train.job import Job
 from models.sbd.windows import windows
-from pipelines.sbd import automl, drift, fit, groups_task
-from pipelines.sbd.job import Job
+from pipelines.sbd import automl, drift, groups_task
 
 NAMES = [f.name for family in ("smartsbd", "smartsbd-plus") for f in features_of(family)]
 DATASETS = st.one_of(
@@ -74,7 +75,7 @@ def learned_by(table, params):
             )
             reference = drift._reference(path, model, whole)
         found = {
-            "kept models, budget and automl": fit.training_rows(job),
+            "kept models, budget and automl": kept.training_rows(job),
             "groups": groups_task.learned(groups_task.usable(table, setup)[0], setup),
             "drift": reference.table,
         }
@@ -135,7 +136,7 @@ def test_table_6_and_a_data_set_of_ones_own(tmp_path):
     )
     table.write_parquet(tmp_path / "t.parquet")
     job = Job(tmp_path / "t.parquet", tmp_path, Params())
-    assert set(fit.training_rows(job).column("dataset")) == {"mine"}
+    assert set(kept.training_rows(job).column("dataset")) == {"mine"}
     assert set(job.sites().column("dataset")) == {"mine"}
 
 
@@ -145,7 +146,7 @@ def test_a_site_of_the_paper_and_a_data_set_of_ones_own(tmp_path):
     )
     table.write_parquet(tmp_path / "t.parquet")
     job = Job(tmp_path / "t.parquet", tmp_path, Params())
-    for rows in (fit.training_rows(job), job.sites()):
+    for rows in (kept.training_rows(job), job.sites()):
         assert "mine" in set(rows.column("dataset"))
 
 

@@ -201,8 +201,8 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
     rows = [{**row, "decision": "pooled"} for row in result["groups"]]
     told = GROUPS.read(tmp_path / "out").model_dump() | {"groups": rows}
     from models.sbd.params import Params
+    from models.sbd.train.job import Job
     from pipelines.sbd import register as registration
-    from pipelines.sbd.job import Job
 
     job = Job(table, tmp_path / "out", Params(), zoo=tmp_path / "out" / "zoo")
     registration.from_groups(job, GROUPS.parse(told, "groups.json"), None, offline=False)

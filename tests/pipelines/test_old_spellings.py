@@ -86,7 +86,7 @@ def test_drift_is_found_in_an_evaluation(monkeypatch, capsys):
 
 def test_what_is_made_tells_the_new_spelling(monkeypatch):
     """An entry keeps the command that made it, which should still be one in the next version."""
-    from export.entry import made_by
+    from data.command_line import made_by
 
     told = []
     monkeypatch.setattr(drift_command, "run", lambda args: told.append(made_by()) or 0)

@@ -14,12 +14,12 @@ from registry_entries import opened, training_of
 from data.errors import UserError
 from models import store
 from models.sbd.params import Params
+from models.sbd.train.job import Job
 from pipelines import tracking
 from pipelines.cli import main
 from pipelines.registry import entries as registry
 from pipelines.registry import outbox, register
 from pipelines.sbd import register as registration
-from pipelines.sbd.job import Job
 
 pytestmark = pytest.mark.xdist_group("registry")
 

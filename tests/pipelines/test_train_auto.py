@@ -197,7 +197,8 @@ def test_table_5_goes_on_where_it_was_and_pairs_with_the_others(
 def rows_of(folder):
     """Split -> rows tested, as the command makes them."""
     from models.sbd.evaluate import splits
-    from pipelines.sbd.job import Job, load_params
+    from models.sbd.train.job import Job
+    from pipelines.sbd.settings import load_params
 
     job = Job(folder / "f.parquet", folder, load_params(folder / "params.yaml"))
     made = splits.splits(job.table, job.params.protocol, job.params.seed)

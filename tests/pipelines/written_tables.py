@@ -15,8 +15,8 @@ from models.sbd.evaluate.splits import Recipe
 from models.sbd.params import Params
 from models.sbd.params import Protocol as ProtocolParams
 from models.sbd.results.accuracy import RULES
-from pipelines.sbd.job import Job
-from pipelines.sbd.steps import write_tables
+from models.sbd.train.job import Job
+from models.sbd.train.steps import write_tables
 from tests.models import synthetic
 
 CLASSES = ("both", "sb", "nsb", "connection")

@@ -121,7 +121,7 @@ def _stored(models: list[ZooModel], asked: Asked) -> Windows:
 
 
 def _right(model: ZooModel, table: Windows, asked: Asked) -> tuple[Any, Any]:
-    """Right answers, 0 or 1: per window float64 [N], per connection float64 [connections]."""
+    """Right answers, 0 or 1: per window and per connection, each a float64 array [N]."""
     values = table.matrix(model.meta.features)
     verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
     probability = model.predict_proba(values)

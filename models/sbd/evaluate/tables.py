@@ -235,7 +235,7 @@ def honest_verdicts(
     table, predictions
         The data and what was predicted.
     choice : Choice or None
-        Of `models.sbd.train.selection.choose`; None where there were too few families.
+        Result of `models.sbd.train.selection.choose`; None where there were too few families.
     model : str, optional
         A candidate; by default the one chosen anew without each family.
 

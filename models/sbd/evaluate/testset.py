@@ -14,15 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from features.spec import Feature
 from models.judged import StoredTest
 from models.sbd.accumulate import Verdicts, last_of_each
-from models.sbd.digits import rounded
+from models.sbd.digits import rounded, stored
 from models.sbd.evaluate.holdout import test_rows
 from models.sbd.evaluate.scores import connection_state
 from models.sbd.params import Protocol
 from models.sbd.windows import Windows, attributes, windows
 from models.stats.intervals import by_connection
 from models.store import ZooModel
+from models.trained import Test
 
 FILE = "test.json"
 """Name of the file in a zoo entry."""
@@ -92,6 +94,19 @@ def dump(table: Windows, names: Sequence[str], answers: Mapping[str, NDArray[np.
     rows = ",\n  ".join(json.dumps(row) for row in table.matrix(names).tolist())
     head = json.dumps(content, sort_keys=True)
     return f'{head[:-1]},\n "values": [\n  {rows}\n ]}}\n'.encode()
+
+
+def kept_with(table: Windows, features: Sequence[Feature], limit: int = SAMPLE) -> Test | None:
+    """A sample of the test set, about ``limit`` windows, to be stored with a model.
+
+    None where the test set is empty.
+    """
+    rows = sample(table, limit)
+    if not len(rows):
+        return None
+    rows = stored(rows, features)
+    names = [feature.name for feature in features]
+    return Test(FILE, rows.matrix(names), lambda answers: dump(rows, names, answers))
 
 
 def accuracy(table: Windows, classes: NDArray[np.int64]) -> dict[str, Any]:

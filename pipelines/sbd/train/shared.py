@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.sbd.job import Job
+    from models.sbd.train.job import Job
 
 FEATURES = Path("data/processed/sbd.parquet")
 OUT = Path("reports/sbd")
@@ -101,7 +101,10 @@ def check_registry(args: argparse.Namespace) -> None:
 
 def job_of(args: argparse.Namespace, events: Path | None = None, zoo: Path | None = None) -> Job:
     """Where a training reads and writes, as it was asked to."""
-    from pipelines.sbd.job import Job, load_params
+    from data.command_line import made_by
+    from models.sbd.train.job import Job
+    from pipelines.output import progress
+    from pipelines.sbd.settings import load_params
 
     return Job(
         features=args.features,
@@ -109,16 +112,20 @@ def job_of(args: argparse.Namespace, events: Path | None = None, zoo: Path | Non
         params=load_params(args.params, args.seed),
         events=events,
         zoo=zoo,
+        command=made_by(),
+        progress=progress,
     )
 
 
 def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
     """Run these steps; returns what each of them tells, and what the table lost."""
     from models import parallel
-    from pipelines.sbd.steps import STEPS
+    from models.sbd.train.steps import step_protocol, step_search
+    from pipelines.sbd.fit import step_fit
 
+    known = {"search": step_search, "protocol": step_protocol, "fit": step_fit}
     try:
-        summary = {name: STEPS[name](job) for name in names}
+        summary = {name: known[name](job) for name in names}
     finally:
         parallel.stop()
     summary["dropped"] = job.dropped.described()
@@ -128,7 +135,7 @@ def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
 def tell(summary: dict[str, Any], as_json: bool) -> int:
     """Print what steps have told; returns 0."""
     from pipelines.output import print_json
-    from pipelines.sbd.steps import print_summary
+    from pipelines.sbd.summary import print_summary
 
     if as_json:
         print_json(summary)

@@ -1,7 +1,8 @@
-"""What the trainings of SmartSBD share: where each reads and writes, and its settings."""
+"""The job that the trainings of SmartSBD share: where each reads and writes, its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,22 +16,48 @@ from models.sbd.content import content_hash
 from models.sbd.evaluate import splits
 from models.sbd.evaluate.holdout import check_trainable, unseen_rows
 from models.sbd.params import Params
+from models.sbd.rows import training_table
 from models.sbd.train import recipes
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
-from pipelines.params import load as load_settings
-from pipelines.rows import training_table
+from models.trained import Progress
+
+
+def silent(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
+    """A loop that shows nothing of how far it is."""
+    return items
 
 
 @dataclass
 class Job:
-    """Where a training run reads and writes."""
+    """Where a training run reads and writes.
+
+    Attributes
+    ----------
+    features : Path
+        Table of ``cczoo features``.
+    out : Path
+        Directory of result files.
+    params : Params
+    events : Path, optional
+        Ingested directory, which rule-based schemes read.
+    zoo : Path, optional
+        Where entries go.
+    command : str
+        The command that is running, for entries and their cards.
+    progress : function
+        Shows how far a loop is.
+    dropped : Dropped
+        Rows that were left out of the table, once it is read.
+    """
 
     features: Path
     out: Path
     params: Params
     events: Path | None = None
     zoo: Path | None = None
+    command: str = ""
+    progress: Progress = silent
     dropped: Dropped = field(default_factory=Dropped)
 
     @cached_property
@@ -69,9 +96,3 @@ class Job:
         mask = splits.site_rows(self.table, settings)
         lacking = np.unique(self.table.y[mask]).size < 2
         return self.table.take(~unseen_rows(self.table, settings) if lacking else mask)
-
-
-def load_params(path: Path | None, seed: int | None = None) -> Params:
-    """Settings from ``models.sbd`` of a YAML file, defaults without one."""
-    settings: Params = load_settings(path).models.sbd
-    return settings if seed is None else settings.model_copy(update={"seed": seed})

@@ -1,8 +1,8 @@
-"""The steps of ``cczoo train sbd``: each reads files, calls the models layer, writes files."""
+"""The search and the protocol of ``cczoo train sbd``: each step leaves files for the next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,13 @@ from data.errors import UserError
 from data.files import write_file
 from models.sbd import rules
 from models.sbd.evaluate import scores, splits, tables
-from models.sbd.evaluate.splits import Recipe
 from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER
 from models.sbd.results.scores import CONFUSION, DELAY
 from models.sbd.results.search import BEST, MI
 from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
-from models.sbd.train import ranking, recipes, search, selection
-from pipelines.output import progress
-from pipelines.sbd.job import Job
+from models.sbd.train import ranking, search, selection
+from models.sbd.train.candidates import all_recipes
+from models.sbd.train.job import Job
 
 
 def step_search(job: Job) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def step_search(job: Job) -> dict[str, Any]:
             params.seed,
         )
     subsets = ranking.subsets(ranked["smartsbd"], params.search.subsets)
-    curves = search.run(table, subsets, params.search, params.seed, params.workers, _progress)
+    curves = search.run(table, subsets, params.search, params.seed, params.workers, job.progress)
     best = search.best(curves, params.protocol.top_k)
     MI.write(job.out, {"ranking": ranked, "subsets": subsets})
     write_file(job.out / "search.csv", curves.write_csv)
@@ -57,10 +56,10 @@ def step_protocol(job: Job) -> dict[str, Any]:
     single = [split for split in todo if split.protocol != "families"]
     nested = [split for split in todo if split.protocol == "families"]
     candidates = [r for r in known if r.name.startswith("smartsbd-plus")]
-    frames = [splits.predict(table, known, single, params.seed, params.workers, _progress)]
+    frames = [splits.predict(table, known, single, params.seed, params.workers, job.progress)]
     if nested:
         frames.append(
-            splits.predict(table, candidates, nested, params.seed, params.workers, _progress)
+            splits.predict(table, candidates, nested, params.seed, params.workers, job.progress)
         )
     predictions = pl.concat(frames)
     job.out.mkdir(parents=True, exist_ok=True)
@@ -103,7 +102,7 @@ def write_tables(job: Job, predictions: pl.DataFrame, candidates: list[str]) -> 
     CONFUSION.write(job.out, pooled)
     DELAY.write(job.out, delays(job, predictions, verdicts))
     if job.events is not None:
-        shares = rules.run(job.events, table, list(rules.RULES), _progress)
+        shares = rules.run(job.events, table, list(rules.RULES), job.progress)
         RULES.write(job.out, tables.rules(table, shares, params))
     return {
         "within": {r.model: r.both["mean"] for r in table5 if r.dataset == "ALL"},
@@ -133,58 +132,3 @@ def delays(job: Job, predictions: pl.DataFrame, verdicts: Mapping[str, Any]) -> 
             job.table.take(mask), mine["probability"].to_numpy(), verdicts.get(model, tables.PLAIN)
         )
     return found
-
-
-def all_recipes(job: Job) -> list[Recipe]:
-    """Every model of the comparison, as the search left its hyperparameters."""
-    best = {name: one.settings for name, one in BEST.read(job.out).items()}
-    subsets = MI.read(job.out).subsets
-    top = subsets[min(job.params.protocol.top_k, len(subsets)) - 1]
-    family = job.names
-    known = recipes.paper(top, best, job.params)
-    known += recipes.paper(family["smartsbd"], best, job.params, "-all")[:3]
-    known.append(recipes.alone(top[0]))
-    known += recipes.plus(family["smartsbd-plus"], job.params)
-    if recipes.CORRELATION in family["smartsbd-plus"]:
-        known.append(recipes.threshold())
-    return known
-
-
-def step_fit(job: Job) -> dict[str, Any]:
-    """Fit what is kept and write it to the zoo; see `pipelines.sbd.fit`."""
-    from pipelines.sbd.fit import fit_zoo
-
-    return fit_zoo(job, all_recipes(job))
-
-
-STEPS: dict[str, Callable[[Job], dict[str, Any]]] = {
-    "search": step_search,
-    "protocol": step_protocol,
-    "fit": step_fit,
-}
-
-
-def print_summary(summary: Mapping[str, Any]) -> None:
-    """The headline figures for people."""
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    console = Console()
-    done = summary.get("protocol")
-    if done:
-        view = Table("sites", "Table 6", "families", "(connections)")
-        view.columns.insert(0, Column("model", no_wrap=True))
-        for model, within in done["within"].items():
-            left = done["family"].get(model, [None, None])
-            figures = (within, done["unseen"].get(model), *left)
-            view.add_row(model, *("–" if f is None else f"{f:.3f}" for f in figures))
-        console.print(view)
-        console.print(f"chosen for conditions not trained on: {done['chosen']}")
-    if "search" in summary:
-        console.print(f"top features: {', '.join(summary['search']['top'])}")
-    if "fit" in summary:
-        console.print(f"kept: {', '.join(summary['fit'])}")
-
-
-def _progress(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:
-    return progress(items, what, total)
