@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
-    from models.sbd.accumulate import Verdicts
+    from models.sbd.accumulate import VerdictSettings
     from models.sbd.usable import Dropped
     from models.sbd.windows import Windows
 
@@ -93,7 +93,7 @@ class _Told:
     ----------
     probability : float64 [N]
         P(SB), NaN where there is none.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
     threshold : float
         SB where the probability is above it.
     columns : list of str
@@ -103,7 +103,7 @@ class _Told:
     """
 
     probability: Any
-    verdicts: Verdicts
+    verdicts: VerdictSettings
     threshold: float
     columns: list[str]
     inputs: list[str]
@@ -122,7 +122,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
 
     from data.errors import UserError
     from features.sbd import FAMILIES, features_of
-    from models.sbd.accumulate import Verdicts, verdicts_of
+    from models.sbd.accumulate import VerdictSettings, verdicts_of
     from models.sbd.params import THRESHOLD
 
     known = [feature.name for family in FAMILIES for feature in features_of(family)]
@@ -136,7 +136,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
         shares = rules.run(args.events, table, [name])[name]
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
-        return _Told(odds, Verdicts(), THRESHOLD, known, [])
+        return _Told(odds, VerdictSettings(), THRESHOLD, known, [])
     from models.sbd.evaluate.model import probabilities
     from pipelines.sources import open_model
 

@@ -18,7 +18,7 @@ from features.sbd import features_of
 from models.card import DASH, Made, Row
 from models.origin import Origin
 from models.sbd import card, digits
-from models.sbd.accumulate import Verdicts, in_meta
+from models.sbd.accumulate import VerdictSettings, in_meta
 from models.sbd.card_figures import accuracies
 from models.sbd.evaluate import testset
 from models.sbd.neural import outofsample
@@ -45,7 +45,7 @@ def write(
     job: NeuralJob,
     train: Windows,
     content: bytes,
-    verdicts: Verdicts,
+    verdicts: VerdictSettings,
     metrics: Mapping[str, Any],
     others: Sequence[Row],
 ) -> Path:
@@ -58,7 +58,7 @@ def write(
         What it was trained on.
     content : bytes
         The ONNX file.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
         How its windows add up.
     metrics : mapping
         For ``metrics.json``; accuracies and ``training`` are told in the card too.
