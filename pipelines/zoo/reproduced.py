@@ -1,7 +1,7 @@
 """``cczoo zoo reproduced``: whether the models trained here are those that were released.
 
 A machine that sums in another order gets other last digits, and a network another path through its
-training. So a model is the same where every sealed file is, or else where its answers are.
+training. So a model is the same if every file under its checksum is, or else if its answers are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from models.store import ZooModel
 
-PROVENANCE = ("version", "created_by", "git_commit", "seal", "files", "feature_specs")
+PROVENANCE = ("version", "created_by", "git_commit", "checksum", "files", "feature_specs")
 """Of ``meta.json``, what says nothing about the model (``schema_hash`` is of the features)."""
 NUMBERS = ("calibration", "scaling")
 """Of ``meta.json``, compared as numbers."""
@@ -107,7 +107,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
     Returns
     -------
     Verdict
-        ``identical`` where all sealed files and facts are the same but for what says how the entry
+        ``identical`` where all files and facts are the same but for what says how the entry
         came about (`PROVENANCE`, also in the card), ``equal`` where the answers
         to the stored observations and the figures are within `EXACT` or, of a network,
         `TRAINED_PATH`.
@@ -138,7 +138,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
     if not network:
         figures = [_largest(facts[0][name], facts[1][name]) for name in NUMBERS if name in changed]
         figure = max([figure, *figures])
-    if largest > max(limits.probability, 2 * float(old.scaling.get("float_error", 0.0))):
+    if largest > max(limits.probability, 2 * float(old.quantization_error.get("float_error", 0.0))):
         problems.append(f"probabilities by up to {largest:.2g}")
     if differing > limits.verdicts * len(values):
         problems.append(f"{differing} of {len(values)} verdicts")

@@ -192,7 +192,7 @@ def test_endless_and_huge_files_are_refused_everywhere(made, said, forged, zoo, 
     model = load("tree", zoo)
     files = {name: model.read(name) for name in model.meta.files}
     files["model.onnx"] = path.read_bytes()
-    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "seal"}), files)
+    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "checksum"}), files)
     with pytest.raises(UserError, match=said.replace("+", r"\+")):
         entry.predict(np.zeros((1, len(entry.meta.features))))
 
@@ -201,7 +201,7 @@ def test_an_entry_in_disguise_is_refused_too(zoo, tmp_path):
     model = load("tree", zoo)
     files = {name: model.read(name) for name in model.meta.files}
     files["model.onnx"] = in_disguise(files["model.onnx"], tmp_path)
-    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "seal"}), files)
+    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "checksum"}), files)
     with pytest.raises(UserError, match="own format"):
         entry.predict(np.zeros((1, len(entry.meta.features))))
 

@@ -336,7 +336,7 @@ def bundle(table, features, tmp_path_factory):
     write_entry("rbf", estimator, features, meta, x, {"n": 1}, "# rbf\n", labels=y, zoo=root)
     model = load("rbf", root)
     assert model.meta.kind == "rbf"
-    assert model.meta.scaling["disagreements"] <= 1
+    assert model.meta.quantization_error["disagreements"] <= 1
     targets = ["c", "json", "onnx", "python"]
     files = bundle_files(source_of(model), targets, Options(), "the tests")
     replace_directory(root / "bundle", files)

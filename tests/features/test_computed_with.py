@@ -20,7 +20,7 @@ from export.params import VerifyParams
 from features.params import SbdParams
 from features.smartsbd import FEATURES
 from models import store
-from models.meta import Meta, seal_of
+from models.meta import Meta, checksum_of
 from models.sbd import computed_with
 from models.sbd.params import Params
 from models.sbd.train.job import Job
@@ -181,7 +181,7 @@ def test_an_entry_from_before_settings_were_kept_is_of_the_defaults(entry, table
     old = shutil.copytree(entry, tmp_path / "old")
     del meta["feature_settings"], meta["seal"]
     meta["schema_hash"] = "0" * 64  # of words too, at the time
-    meta["seal"] = seal_of(Meta.parse(meta, ""), Path("old"))
+    meta["seal"] = checksum_of(Meta.parse(meta, ""), Path("old"))
     (old / "meta.json").write_text(json.dumps(meta))
     model = store.load(old)
     assert model.meta.feature_settings == SbdParams().model_dump()

@@ -23,9 +23,9 @@ from pipelines.params import Params
 LOWER = (annotated_types.Ge, annotated_types.Gt)
 UPPER = (annotated_types.Le, annotated_types.Lt)
 CONTENT = {
-    "models.sbd.accumulate.Verdicts": "fitted, of a sealed entry",
+    "models.sbd.accumulate.VerdictSettings": "fitted, of a kept entry",
     "models.sbd.conditions.clusters.Clusters": "fitted, of groups.json",
-    "models.meta.FeatureSpec": "of a sealed entry; a feature may have any range",
+    "models.meta.FeatureSpec": "of a kept entry; a feature may have any range",
     "pipelines.registry.outbox.Content": "measured",
     "data.netsim.paper.Claim": "what a paper reports, of any sign",
     "export.manifest_schema.Manifest": "of a bundle, held against what is emitted again",

@@ -73,7 +73,7 @@ def test_it_is_evaluated_and_verified(house, trained):
     shutil.copytree(house.folder / trained, altered)
     test = json.loads((altered / "test.json").read_text())
     test["step"] = [-one for one in test["step"]]
-    meta = store.load(altered).meta.model_dump(mode="json", exclude={"files", "seal"})
+    meta = store.load(altered).meta.model_dump(mode="json", exclude={"files", "checksum"})
     files = {name: (altered / name).read_bytes() for name in store.load(altered).meta.files}
     store.save(altered, meta, {**files, "test.json": json.dumps(test).encode()})
     (found,) = house("zoo", "verify", altered, "--json", code=1)["models"]
@@ -102,7 +102,7 @@ def test_it_is_registered_gated_and_promoted(house, trained):
         files = {
             f: (house.folder / f"other/paced-depth{depth}/{f}").read_bytes() for f in meta.files
         }
-        plain = meta.model_dump(mode="json", exclude={"files", "seal"})
+        plain = meta.model_dump(mode="json", exclude={"files", "checksum"})
         store.save(house.folder / "zoo" / "paced", plain | {"name": "paced"}, files)
         (house.folder / "headline.json").write_text(json.dumps({"depth": depth}))
         said = house(
