@@ -15,7 +15,10 @@ from export.ir import Form
 from export.siblings import LANES, side_by_side
 from features.spec import Feature
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = tuple(
+    Path(__file__).parent / "templates" / language for language in ("c", "bpf", "python", "sbd")
+)
+"""Folders of templates; a template is named without its folder."""
 
 
 def render(template: str, **values: Any) -> str:
