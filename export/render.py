@@ -9,10 +9,10 @@ from typing import Any
 
 from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
+from export.forms.siblings import LANES, side_by_side
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import Form
-from export.siblings import LANES, side_by_side
 from features.spec import Feature
 
 TEMPLATES = tuple(

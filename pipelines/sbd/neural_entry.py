@@ -11,7 +11,7 @@ import numpy as np
 from data.command_line import made_by
 from export.description import describe, sample
 from export.entry import test_file
-from export.onnx_run import predict
+from export.onnx.run import predict
 from export.source import Source
 from features.grid import on_grid
 from features.sbd import features_of

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from export.onnx_options import in_int8
-from export.onnx_run import decided, predict
-from export.torch_file import convert
+from export.onnx.options import in_int8
+from export.onnx.run import decided, predict
+from export.onnx.torch_file import convert
 from features.sbd import features_of
 from features.spec import Feature
 from models.card import Row

@@ -59,7 +59,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
 
     from export.fixed import to_integers
     from export.loss import size_of
-    from export.onnx_run import decided, predict
+    from export.onnx.run import decided, predict
     from export.params import tolerance_of
     from export.source import source_of
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data.errors import UserError
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
-from export.manifest import bundle_files
 from export.params import Options
 from export.render import c_comment, c_string
 from export.source import Source

@@ -17,13 +17,13 @@ from test_several import ACTIONS, actions_of, observations
 from test_targets_c import source_of
 
 from data.errors import UserError
+from export.bundle.manifest import bundle_files, read_manifest
 from export.entry import write_entry
 from export.lower import NotLowerable, lower
 from export.lower.tree_file import lower_file
-from export.manifest import bundle_files, read_manifest
 from export.network_entry import write_network
-from export.onnx_file import convert
-from export.onnx_source import source_from_onnx
+from export.onnx.file import convert
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.verify import verify
 from features.grid import on_grid
@@ -162,7 +162,7 @@ def test_trees_that_arent_trees_have_no_form(attribute, index, wrong, x):
 
 
 def test_reading_trees_of_a_file_takes_no_library_that_trained_them():
-    code = "import export.onnx_source, sys; sys.exit('sklearn' in sys.modules)"
+    code = "import export.onnx.source, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

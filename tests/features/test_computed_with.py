@@ -11,11 +11,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from data.errors import UserError
 from data.store import iter_connections
+from export.bundle.manifest import MANIFEST, _sha256, read_bundle
 from export.document import canonical
 from export.entry import write_entry
 from export.feature_code import sbd as generator
 from export.feature_code.agreement import agreement
-from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from features.params import SbdParams
 from features.smartsbd import FEATURES
