@@ -29,20 +29,26 @@ def house(tmp_path_factory, empty_store):
     paced.write_table(folder / paced.data("paced"))
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
     environment["PYTHONPATH"] = str(ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.families.command"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
     def cczoo(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.families.command", *map(str, words)],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == code, done.stderr + done.stdout
-        return json.loads(done.stdout) if "--json" in words else done.stdout + done.stderr
+        process.stdin.write(json.dumps([str(word) for word in words]) + "\n")
+        process.stdin.flush()
+        status, out, err = json.loads(process.stdout.readline())
+        assert status == code, err + out
+        return json.loads(out) if "--json" in words else out + err
 
     cczoo.folder = folder
-    return cczoo
+    yield cczoo
+    process.stdin.close()
+    process.wait()
 
 
 @pytest.fixture(scope="module")
