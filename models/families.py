@@ -115,17 +115,23 @@ def settings_of(name: str) -> type[Strict]:
     return found
 
 
+def find(meta: Meta) -> str | None:
+    """Name of the family that a model belongs to, by the features that it observes."""
+    found = (name for name, line in FAMILIES.items() if meta.family in line.observes)
+    return next(found, None)
+
+
 def name_of(meta: Meta) -> str:
-    """Name of the family that a model belongs to, by the features that it observes.
+    """As :func:`find`, of a model that must belong to one.
 
     Raises
     ------
     UserError
-        When no family of this version observes them.
+        When no family of this version observes its features.
     """
-    for name, line in FAMILIES.items():
-        if meta.family in line.observes:
-            return name
+    name = find(meta)
+    if name is not None:
+        return name
     raise UserError(
         f"model {meta.name!r}: no family of models observes {meta.family!r}: it was made by "
         "another version of cczoo, or its line in models/families.py is missing"
