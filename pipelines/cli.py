@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             check_writable(out)
         if isinstance(predictions := getattr(args, "predictions", None), Path):
             check_writable(predictions)
-        with _tidy_when_told_to_end():
+        with _tidy_on_sigterm():
             code: int = module.run(args)
     except UserError as error:
         print(f"cczoo {name}: {error}", file=sys.stderr)
@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _tidy_when_told_to_end() -> Iterator[None]:
+def _tidy_on_sigterm() -> Iterator[None]:
     """Let SIGTERM end a command as an exception does, so that it takes away what it had begun."""
 
     def end(number: int, _: object) -> None:

@@ -182,8 +182,8 @@ def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd")
     from data.files import write_file
     from models.sbd.computed_with import recorded
 
-    told = recorded(what, params)
-    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))
+    metadata = recorded(what, params)
+    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=metadata))
 
 
 def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd") -> Result:

@@ -55,7 +55,7 @@ class _Pace:
         (then, before) = self._seen[0]
         return (now - then) * (total - done) / (done - before) if done > before else None
 
-    def tell(self, done: int, total: int | None, so_far: str) -> None:
+    def report(self, done: int, total: int | None, so_far: str) -> None:
         """Print how far it is, where the last line was `LINE_S` ago."""
         now = time.monotonic()
         left = self.left_s(now, done, total) if total else None
@@ -96,7 +96,7 @@ def progress_bytes(what: str, total: int) -> Iterator[Callable[[int], None]]:
         nonlocal noted
         if time.monotonic() - noted >= 1:
             noted = time.monotonic()
-            pace.tell(done, total, f"{size(done)} of {size(total)}")
+            pace.report(done, total, f"{size(done)} of {size(total)}")
 
     yield show
 
@@ -141,4 +141,4 @@ def progress(
     for item in items:
         yield item
         done += weigh(item)
-        pace.tell(done, total, f"{done}/{total}" if total else f"{done}")
+        pace.report(done, total, f"{done}/{total}" if total else f"{done}")

@@ -125,9 +125,9 @@ def _check_database(path: Path) -> None:
         if not path.is_file():
             raise UserError(f"{path}: not a file: correct MLFLOW_TRACKING_URI")
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", REACH_S, uri=True)) as found:
-            said = found.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if said != "ok":
-                raise sqlite3.DatabaseError(str(said))
+            answer = found.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if answer != "ok":
+                raise sqlite3.DatabaseError(str(answer))
             found.execute("SELECT experiment_id FROM experiments LIMIT 1")
             found.execute("BEGIN IMMEDIATE")
             found.rollback()

@@ -16,6 +16,6 @@ def print_gates(findings: Mapping[str, Mapping[str, Any]]) -> None:
 
 def print_version(result: Mapping[str, Any], done: str) -> None:
     """Which version now is, or in a dry run would be, ``done`` ("released")."""
-    said = "would be" if result["dry_run"] else "is"
+    verb = "would be" if result["dry_run"] else "is"
     was = f"was version {result['from']}" if result["from"] else "the first"
-    print(f"{result['name']}: version {result['to']} {said} {done} ({was})")
+    print(f"{result['name']}: version {result['to']} {verb} {done} ({was})")

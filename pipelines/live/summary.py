@@ -256,7 +256,7 @@ def _spread(values: Sequence[float]) -> dict[str, float | None]:
 
 def _cost(runs: Sequence[Record], sessions: Sequence[Record]) -> dict[str, Any]:
     agents = [r["agent"] for r in runs if r["agent"]]
-    heard = [a for a in agents if a["events"]]
+    with_events = [a for a in agents if a["events"]]
     verdicts = [v for r in runs for v in r["verdicts"]]
     ns: dict[str, dict[str, dict[str, int]]] = {}
     for session in sessions:
@@ -271,7 +271,7 @@ def _cost(runs: Sequence[Record], sessions: Sequence[Record]) -> dict[str, Any]:
             "features_us": _spread([v["features_ns"] / 1e3 for v in verdicts]),
             "classify_ns": _spread([v["classify_ns"] for v in verdicts]),
             "cpu_share": interval([a["cpu_s"] / a["wall_s"] for a in agents]),
-            "us_per_event": interval([1e6 * a["cpu_s"] / a["events"] for a in heard]),
+            "us_per_event": interval([1e6 * a["cpu_s"] / a["events"] for a in with_events]),
             "late_rtts": sum(a["late"] for a in agents),
             "lost_events": sum(a["lost"] for a in agents),
             "state_bytes": agents[0]["state_bytes"] if agents else None,

@@ -40,13 +40,13 @@ def draw(
     """
     from matplotlib import pyplot
 
-    told = [row for row in groups if row["features"]]
-    told = sorted(told, key=lambda row: -row["features"][0]["ks"])[:_MOST_GROUPS]
+    shown = [row for row in groups if row["features"]]
+    shown = sorted(shown, key=lambda row: -row["features"][0]["ks"])[:_MOST_GROUPS]
     rows = -(-len(names) // _COLUMNS)
     with figures.style():
-        fig = pyplot.figure(figsize=(9, 2.1 * rows + 0.7 + 0.3 * len(told)), layout="constrained")
+        fig = pyplot.figure(figsize=(9, 2.1 * rows + 0.7 + 0.3 * len(shown)), layout="constrained")
         halves = fig.subfigures(
-            2, 1, squeeze=False, height_ratios=[2.1 * rows, 0.7 + 0.3 * len(told)]
+            2, 1, squeeze=False, height_ratios=[2.1 * rows, 0.7 + 0.3 * len(shown)]
         )
         upper, lower = halves[0, 0], halves[1, 0]
         panels = upper.subplots(rows, _COLUMNS, sharey=True, squeeze=False)
@@ -61,11 +61,11 @@ def draw(
             axis.set_title(name)
         panels[0, 0].legend(loc="best")
         axis = lower.subplots()
-        distance = [[_ks(row, name) for name in names] for row in told]
+        distance = [[_ks(row, name) for name in names] for row in shown]
         image = axis.imshow(distance, vmin=0, vmax=1, aspect="auto", cmap="viridis")
         axis.grid(False)
         axis.set_xticks(range(len(names)), names, rotation=20, ha="right")
-        axis.set_yticks(range(len(told)), [row["group"] for row in told])
+        axis.set_yticks(range(len(shown)), [row["group"] for row in shown])
         lower.colorbar(image, ax=axis, label="KS distance")
         if suffix == ".svg":
             title = "Features of new logs against the training set"

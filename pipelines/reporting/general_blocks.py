@@ -234,9 +234,9 @@ def confusion(inputs: Inputs) -> str:
             if one is None:
                 continue
             row: list[Any] = [title]
-            for said in (one.confusion.SB, one.confusion.NSB):
-                total = said.SB + said.NSB + said.undecided or 1
-                row += [f"{n} ({100 * n / total:.1f} %)" for n in (said.SB, said.NSB)]
+            for counted in (one.confusion.SB, one.confusion.NSB):
+                total = counted.SB + counted.NSB + counted.undecided or 1
+                row += [f"{n} ({100 * n / total:.1f} %)" for n in (counted.SB, counted.NSB)]
             rows.append(row)
     columns = [
         Column("tested on", number=False),

@@ -69,11 +69,11 @@ def rows_of(protocols: Sequence[Compared]) -> list[list[str]]:
     return [
         [
             row.protocol,
-            _said(row.window),
+            _written(row.window),
             name,
-            _said(row.against[name].window),
-            _said(row.against[name].window_difference, sign=True),
-            _said(row.against[name].connection_difference, sign=True),
+            _written(row.against[name].window),
+            _written(row.against[name].window_difference, sign=True),
+            _written(row.against[name].connection_difference, sign=True),
         ]
         for row in protocols
         for name in RIVALS
@@ -87,7 +87,7 @@ def _stacked(text: str) -> Html:
     return stacked(mean, limits.rstrip("]"))
 
 
-def _said(value: Interval, *, sign: bool = False) -> str:
+def _written(value: Interval, *, sign: bool = False) -> str:
     """``0.957 [0.951, 0.962]``; with a sign for differences."""
     if value["mean"] is None or value["low"] is None or value["high"] is None:
         return "–"

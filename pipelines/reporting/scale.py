@@ -28,10 +28,10 @@ def many(inputs: Inputs) -> str:
         Column("command", group="peak memory, MB"),
         Column("worker", group="peak memory, MB"),
     ]
-    told = "in every number the same as" if same else "NOT the same as"
+    compared = "in every number the same as" if same else "NOT the same as"
     note = paragraph(
         f"Made by {COMMAND} groups cluster, on groups drawn from the lab's windows: times "
-        f"and memory, no accuracies. What the disturbed run decided is {told} what the "
+        f"and memory, no accuracies. What the disturbed run decided is {compared} what the "
         "undisturbed one did."
     )
     return table(columns, rows, "A model for each of many groups") + note
@@ -51,9 +51,9 @@ def drift(inputs: Inputs) -> str:
         ]
     ]
     for row in found["left_out"]:
-        told = "yes" if row["drift"] else "no"
+        answer = "yes" if row["drift"] else "no"
         rows.append(
-            [f"{row['left_out']} left out", told, row["auc"], row["novel"], row["accuracy"]]
+            [f"{row['left_out']} left out", answer, row["auc"], row["novel"], row["accuracy"]]
         )
     columns = [
         Column("compared with the rest", number=False),

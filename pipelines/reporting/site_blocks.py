@@ -114,14 +114,14 @@ def overview(inputs: Inputs) -> str:
                 row.append(interval(ours.both if ours else None, paper))
             rows.append(row)
     columns = [Column("scheme", number=False), *(Column(names.dataset(s)) for s in sites)]
-    told = paragraph(
+    summary = paragraph(
         "Stratified shuffle splits of 90/10 by connection: no connection has windows on both "
         "sides. Means over windows of both classes with 95 % intervals (learned: over splits, "
         "corrected for the overlap of training sets; rules: bootstrap over connections; their "
         "figure is the share of time in the right state, as the paper counts)."
     )
     listed = table(columns, rows, "Accuracy of both classes per site (Table 5)")
-    return told + listed + automl_rows.spent(inputs)
+    return summary + listed + automl_rows.spent(inputs)
 
 
 def classes(inputs: Inputs) -> str:

@@ -70,6 +70,6 @@ def task_of(
     )
 
 
-def tell(items: Any, what: str, total: int) -> Any:
+def show_progress(items: Any, what: str, total: int) -> Any:
     """How far a search is, for a person."""
     return progress(items, what, total)

@@ -72,7 +72,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     seeds, near = 2, job.params.selection.neighbours
     ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
     recipes = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
-    scores = pareto.accuracies(table, recipes, job.params, _tell)
+    scores = pareto.accuracies(table, recipes, job.params, _show_progress)
     found = []
     for recipe in progress(recipes, "fit"):
         estimator = make(recipe.classifier, job.params.seed, recipe.settings)
@@ -176,14 +176,14 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "chosen": chosen and chosen.described(),
         "nearest": nearest.described(),
     }
-    told = PARETO.write(job.out, result)
-    write_text(job.out / "pareto.svg", pareto.draw(told))
+    report = PARETO.write(job.out, result)
+    write_text(job.out / "pareto.svg", pareto.draw(report))
     if chosen:
         keep(job, chosen, found.table, family, budget)
     if as_json:
-        print_json(plain(told))
+        print_json(plain(report))
     else:
-        pareto.show(told)
+        pareto.show(report)
     if not chosen:
         limits = ",".join(f"{key}={limit:g}" for key, limit in budget.limits.items())
         print(
@@ -199,5 +199,5 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
     return 0
 
 
-def _tell(items: Any, what: str, total: int) -> Any:
+def _show_progress(items: Any, what: str, total: int) -> Any:
     return progress(items, what, total)

@@ -46,24 +46,24 @@ def run(args: argparse.Namespace) -> int:
     whole = load_table(args.features)
     if not len(whole):
         raise UserError(f"{args.features}: no rows: no connection gave a window")
-    told = _predict(args, whole)
-    usable = np.isfinite(told.probability)
+    predicted = _predict(args, whole)
+    usable = np.isfinite(predicted.probability)
     labelled = whole.y >= 0
-    dropped = told.dropped(whole, labelled=bool(labelled.any()))
+    dropped = predicted.dropped(whole, labelled=bool(labelled.any()))
     if not usable.any():
-        reasons = told.dropped(whole, labelled=False).reasons()
+        reasons = predicted.dropped(whole, labelled=False).reasons()
         raise UserError(f"{args.features}: none of {len(whole)} rows can be used: {reasons}")
     tell(dropped, str(args.features))
     scored = usable & labelled
     result: dict[str, Any] = {"model": args.model}
     if scored.any():
-        columns = tables.attributes(whole.frame, told.columns)
+        columns = tables.attributes(whole.frame, predicted.columns)
         result |= score(
             whole.take(scored),
-            told.probability[scored],
-            told.verdicts,
+            predicted.probability[scored],
+            predicted.verdicts,
             columns,
-            threshold=told.threshold,
+            threshold=predicted.threshold,
         )
     else:
         result |= {"windows": len(whole), "accuracy": None}
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "rows_unlabelled": int((~labelled).sum()),
         "dropped": dropped.described(),
     }
-    answers = _answers(whole, told)
+    answers = _answers(whole, predicted)
     if args.predictions is not None:
         write_file(args.predictions, answers.write_parquet)
     if not scored.any():
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Predicted:
     """What a model or a rule says of a table.
 
     Attributes
@@ -117,7 +117,7 @@ class _Told:
         return without_answer(table, self.probability, labelled)
 
 
-def _predict(args: argparse.Namespace, table: Windows) -> _Told:
+def _predict(args: argparse.Namespace, table: Windows) -> _Predicted:
     import numpy as np
 
     from data.errors import UserError
@@ -136,14 +136,14 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
         shares = rules.run(args.events, table, [name])[name]
         # Which of the two has more of the window's time; a tie says not shared, as sums do.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
-        return _Told(odds, Verdicts(), THRESHOLD, known, [])
+        return _Predicted(odds, Verdicts(), THRESHOLD, known, [])
     from models.sbd.evaluate.model import probabilities
     from pipelines.sources import open_model
 
     model = open_model(args.model)
     probability = probabilities(model, table, args.features, args.model)
     verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
-    return _Told(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
+    return _Predicted(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
 
 
 def _odds(shares: Any) -> Any:
@@ -151,7 +151,7 @@ def _odds(shares: Any) -> Any:
     return (shares[:, 0] + (1 - total) / 2).clip(0, 1)
 
 
-def _answers(table: Windows, told: _Told) -> Any:
+def _answers(table: Windows, predicted: _Predicted) -> Any:
     """One row per usable window: probability, answer, accumulated confidence and verdict."""
     import numpy as np
     import polars as pl
@@ -160,7 +160,7 @@ def _answers(table: Windows, told: _Told) -> Any:
     from models.sbd.evaluate.scores import connection_state
     from models.stats.calibration import sigmoid
 
-    probability, verdicts = told.probability, told.verdicts
+    probability, verdicts = predicted.probability, predicted.verdicts
     kept = np.isfinite(probability)
     usable = table.take(kept)
     state = connection_state(probability[kept], usable.group, verdicts)
@@ -168,7 +168,7 @@ def _answers(table: Windows, told: _Told) -> Any:
     keys = [c for c in ("source", "connection", "window") if c in usable.frame.columns]
     return usable.frame.select(keys).with_columns(
         pl.Series("probability", probability[kept]),
-        pl.Series("answer", words[(probability[kept] > told.threshold).astype(int)]),
+        pl.Series("answer", words[(probability[kept] > predicted.threshold).astype(int)]),
         pl.Series("accumulated_probability", sigmoid(state)),
         pl.Series("verdict", words[decide(state, verdicts.limit)]),
     )

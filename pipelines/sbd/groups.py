@@ -71,8 +71,8 @@ def run(args: argparse.Namespace, job: Job) -> int:
     write_text(job.out / "groups.svg", page.draw(result))
     summary = plain(result)
     if not args.no_register:
-        told = registration.from_groups(job, result, args.params, args.offline)
-        summary["registered"] = {"run": told["run"], "versions": len(told["versions"])}
+        registered = registration.from_groups(job, result, args.params, args.offline)
+        summary["registered"] = {"run": registered["run"], "versions": len(registered["versions"])}
     if args.json:
         print_json(summary)
     else:
@@ -297,10 +297,10 @@ def _tidy(job: Job, pooled: str, rows: Iterable[GroupRow]) -> None:
     """Remove what runs of other data or settings have left."""
     assert job.zoo is not None
     rows = list(rows)
-    told = {pooled, *(row.registered for row in rows if row.decision != "failed")}
+    known = {pooled, *(row.registered for row in rows if row.decision != "failed")}
     models = {pooled, *(row.registered for row in rows if row.decision == "own")}
     for path in (job.out / "results").glob("*.json"):
-        if path.name.removesuffix(".json") not in told:
+        if path.name.removesuffix(".json") not in known:
             path.unlink()
     for name in store.names(job.zoo):
         if name not in models:

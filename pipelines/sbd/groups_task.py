@@ -142,14 +142,14 @@ def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> 
         "settings": dict(settings),
     }
     verdicts = accumulate.fit(p.mean(axis=0), table.y, table.group, setup.params.plus.confidence)
-    told = Told(
+    wording = Wording(
         title=setup.name,
         summary="The pooled model: for every group whose own model doesn't beat it.",
         limit=LIMIT.format("all groups together", ""),
         figures={"all groups, connections left out": row["pooled"]},
     )
     test = testset.fixed(rows, setup.params.protocol)
-    return Outcome(row, entry(setup, told, pooled.final, table, test, verdicts, row))
+    return Outcome(row, entry(setup, wording, pooled.final, table, test, verdicts, row))
 
 
 def train_group(pooled: Pooled, group: Group) -> Outcome:
@@ -182,7 +182,7 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
         return Outcome(row, {})
     row["decision"] = "own"
     verdicts = accumulate.fit(p.mean(axis=0), train.y, train.group, setup.params.plus.confidence)
-    told = Told(
+    wording = Wording(
         title=group.registered,
         summary=f"For connections of {group.name} alone: it beats the pooled {setup.name} there.",
         limit=LIMIT.format(group.name, "; others take the pooled model"),
@@ -192,11 +192,11 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
             "own less pooled": row["difference"],
         },
     )
-    return Outcome(row, entry(setup, told, estimator, train, test, verdicts, row))
+    return Outcome(row, entry(setup, wording, estimator, train, test, verdicts, row))
 
 
 @dataclass(frozen=True)
-class Told:
+class Wording:
     """What stands in a card besides numbers of the rows."""
 
     title: str
@@ -207,7 +207,7 @@ class Told:
 
 def entry(
     setup: Setup,
-    told: Told,
+    wording: Wording,
     estimator: Estimator,
     train: Windows,
     test: Windows,
@@ -238,25 +238,25 @@ def entry(
         {**origin.meta(), **accumulate.in_meta(verdicts)},
         train.matrix(plan.features),
         {"headline": {"left-out": {"window": accuracy}}, **row},
-        _card(told, made, verdicts, plan.confidence),
+        _card(wording, made, verdicts, plan.confidence),
         labels=train.y,
         test=testset.sample(test),
     ).contents()
 
 
-def _card(told: Told, made: Made, verdicts: Verdicts, confidence: float) -> str:
+def _card(wording: Wording, made: Made, verdicts: Verdicts, confidence: float) -> str:
     figures = Table(
-        tuple((name, interval(value)) for name, value in told.figures.items()),
+        tuple((name, interval(value)) for name, value in wording.figures.items()),
         before=f"Share of windows right, {100 * confidence:.0f} % intervals, on connections that "
         "training left out.",
     )
     return render(
         Card(
-            title=told.title,
-            summary=told.summary,
+            title=wording.title,
+            summary=wording.summary,
             facts={**facts(made), "State over windows": card.state(verdicts)},
             figures=(figures,),
-            limits=(told.limit,),
+            limits=(wording.limit,),
         )
     )
 

@@ -102,10 +102,10 @@ def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:
     rows = job.rows(job.table)
     workers = job.sbd.workers
 
-    def tell(items: Any, what: str, total: int) -> Any:
+    def show(items: Any, what: str, total: int) -> Any:
         return progress(items, what, total)
 
-    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, tell)
+    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, show)
 
 
 def _print(summary: Mapping[str, Any]) -> None:

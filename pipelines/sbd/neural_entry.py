@@ -90,7 +90,7 @@ def write(
         feature_settings=job.settings,
     )
     origin = Origin(FAMILY, made_by(), job.settings, job.data_hash)
-    told = {"width": job.neural.width, "epochs": training["epochs"]}
+    stated = {"width": job.neural.width, "epochs": training["epochs"]}
     made = Made(
         kind="Siamese temporal convolution",
         features=SEEN,
@@ -98,7 +98,7 @@ def write(
         trained_on=card.trained_on(train),
         schema_hash=source.schema_hash,
         origin=origin,
-        settings={**told, "parameters": training["parameters"]},
+        settings={**stated, "parameters": training["parameters"]},
     )
     rows = accuracies(metrics, job.sbd.protocol.splits) or [NOT_MEASURED]
     text = card.text(name, made, verdicts, job.sbd.confidence, rows, others, coverage=[])

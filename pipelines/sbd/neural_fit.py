@@ -25,7 +25,7 @@ from models.sbd.results.accuracy import RULES, TABLE5, SiteRow
 from models.sbd.results.neural import CURVE, NEURAL
 from pipelines.reporting import neural as figures
 from pipelines.sbd import neural_entry
-from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, told
+from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, reporter
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted
@@ -51,9 +51,9 @@ def fit(job: NeuralJob) -> dict[str, Any]:
     rows = job.rows(train)
     settings = job.neural
     held = outofsample.validation_rows(train.group, settings.validation, settings.seed)
-    tell = told(settings.epochs)
+    report = reporter(settings.epochs)
     found = training.fit(
-        rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=tell
+        rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=report
     )
     specs = features_of(FAMILY)
     content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"), job.settings)

@@ -96,12 +96,12 @@ class NeuralJob:
         return table.matrix(self.columns).astype(np.float32)
 
 
-def told(epochs: int) -> Callable[[Epoch], None]:
+def reporter(epochs: int) -> Callable[[Epoch], None]:
     """What moves the progress bar after each epoch, and says more where there is no terminal."""
     bar = iter(progress(range(epochs), "epochs", epochs))
     next(bar)
 
-    def tell(epoch: Epoch) -> None:
+    def report(epoch: Epoch) -> None:
         next(bar, None)
         if not sys.stderr.isatty():
             print(
@@ -110,7 +110,7 @@ def told(epochs: int) -> Callable[[Epoch], None]:
                 file=sys.stderr,
             )
 
-    return tell
+    return report
 
 
 ABOUT_TESTS = ("splits", "repeats", "validation_folds")

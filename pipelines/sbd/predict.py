@@ -80,12 +80,12 @@ def run(args: argparse.Namespace) -> int:
     kept = table.take(mask)
     probability = model.predict_proba(kept.matrix(model.meta.features))
     settings = verdicts_of(model.meta.calibration, model.meta.accumulation)
-    said = {
+    shared_by = {
         "window": probability > model.meta.threshold,
         "accumulated": connection_state(probability, kept.group, settings) >= 0,
     }
     arranged = grid(kept)
-    chosen = said[args.verdicts]
+    chosen = shared_by[args.verdicts]
     found = partitions(arranged, chosen)
     result: dict[str, Any] = {
         "model": args.model,
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         "subflows": _count(len(names) for names in arranged.names),
         "scores": {
             kind: contradictions(arranged, shared) | _scores(kept, arranged, shared, columns)
-            for kind, shared in said.items()
+            for kind, shared in shared_by.items()
         },
     }
     if args.out is not None:

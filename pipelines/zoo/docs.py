@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"checked": list(DOCUMENTS), "stale": stale, "written": not args.check})
     elif stale:
-        said = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
-        print(f"{', '.join(stale)}: {said}", file=sys.stderr if args.check else sys.stdout)
+        state = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
+        print(f"{', '.join(stale)}: {state}", file=sys.stderr if args.check else sys.stdout)
     else:
         print("the documents' tables are as the zoo is")
     return 1 if args.check and stale else 0

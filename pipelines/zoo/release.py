@@ -105,11 +105,11 @@ def release(
     result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
     result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
     if before.model is not None and compare(before.model, model).verdict == "identical":
-        said = f"nothing to release: version {before.version} is the same model"
-        return result | {"problems": [said]}
+        message = f"nothing to release: version {before.version} is the same model"
+        return result | {"problems": [message]}
     if before.problem and not args.force:
-        said = f"{before.problem}; --force REASON releases without comparing with it"
-        return result | {"problems": [said]}
+        message = f"{before.problem}; --force REASON releases without comparing with it"
+        return result | {"problems": [message]}
     findings = _judged(model, before.model, settings, args)
     result["gates"] = {gate: {"passed": f.passed, "reason": f.reason} for gate, f in findings}
     refused = [f"{gate}: {f.reason}" for gate, f in findings if f.passed is False]

@@ -101,7 +101,7 @@ def _write(task: Task, folder: Path) -> None:
     arrays |= {f"query-{i}": x for i, x in enumerate(task.queries)}
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    told = {
+    settings = {
         "seconds": max(task.seconds, LEAST_S),
         "seed": task.seed,
         "jobs": task.jobs,
@@ -109,7 +109,7 @@ def _write(task: Task, folder: Path) -> None:
         "queries": len(task.queries),
         "memory_mb": MEMORY_MB,
     }
-    (folder / "task.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "task.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
 def _run(command: list[str], folder: Path, seconds: float) -> None:
@@ -118,9 +118,9 @@ def _run(command: list[str], folder: Path, seconds: float) -> None:
     # Nothing of this project or of the user's may reach the environment.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     clean |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONNOUSERSITE": "1"}
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=said, stderr=said, env=clean, cwd=folder, start_new_session=True
+            command, stdout=output, stderr=output, env=clean, cwd=folder, start_new_session=True
         )
         try:
             code = process.wait(timeout=2 * max(seconds, LEAST_S) + GRACE_S)
@@ -165,7 +165,7 @@ def _probabilities(folder: Path, stem: str, task: Task) -> tuple[Floats, ...]:
 
 
 def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
-    told = _probabilities(folder, f"member-{k}-probability", task)
+    stated = _probabilities(folder, f"member-{k}-probability", task)
     reason, estimator = str(one["reason"]), None
     if one["form"] is not None:
         with np.load(folder / f"member-{k}.npz", allow_pickle=False) as arrays:
@@ -173,7 +173,7 @@ def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
         worst = max(
             (
                 float(np.abs(estimator.predict_proba(x)[:, 1] - p).max(initial=0.0))
-                for x, p in zip(task.queries, told, strict=True)
+                for x, p in zip(task.queries, stated, strict=True)
             ),
             default=0.0,
         )
@@ -187,6 +187,6 @@ def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
         loss=one["loss"],
         settings=one["settings"],
         estimator=estimator,
-        probability=told,
+        probability=stated,
         reason=reason,
     )

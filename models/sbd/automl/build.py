@@ -51,10 +51,10 @@ def looked_at(path: str) -> Interpreter | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = done.stdout.split()
-    if done.returncode or len(said) != 2:
+    words = done.stdout.split()
+    if done.returncode or len(words) != 2:
         return None
-    return Interpreter(path, said[0], said[1] == "True")
+    return Interpreter(path, words[0], words[1] == "True")
 
 
 def candidates(uv: str) -> list[str]:
@@ -123,9 +123,9 @@ class Build:
             self._wheel(name, pins[name][0])
         self._install("packages", ["-r", str(environment.REQUIREMENTS)])
         self._do("check", str(self.env), "-c", "import autosklearn.classification")
-        said = {"python": self.python.version, "requirements": environment.requirements_hash()}
+        stamp = {"python": self.python.version, "requirements": environment.requirements_hash()}
         part = self.home / "stamp.json.part"
-        part.write_text(json.dumps(said) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(stamp) + "\n", encoding="utf-8")
         part.replace(self.home / "stamp.json")
 
     def _install(self, what: str, packages: Sequence[str]) -> None:

@@ -94,11 +94,11 @@ def _member(automl: Any, name: str, task: Task) -> Member:
         # FLAML fits only the winner on all rows.
         wrapped.fit(task.x, task.y)
     estimator = wrapped.estimator
-    told = tuple(_probability(wrapped, x) for x in task.queries)
+    stated = tuple(_probability(wrapped, x) for x in task.queries)
     own = tuple(_probability(estimator, x) for x in task.queries)
     reason = ""
     # What a wrapper does to its rows (FLAML's SGD scales each to length 1) isn't in the estimator.
-    if any(np.abs(a - b).max(initial=0.0) > ROUNDING for a, b in zip(told, own, strict=True)):
+    if any(np.abs(a - b).max(initial=0.0) > ROUNDING for a, b in zip(stated, own, strict=True)):
         reason = f"FLAML transforms the rows before {type(estimator).__name__} sees them"
     return Member(
         name=name,
@@ -107,7 +107,7 @@ def _member(automl: Any, name: str, task: Task) -> Member:
         loss=float(automl.best_loss_per_estimator[name]),
         settings=_plain(automl.best_config_per_estimator[name]),
         estimator=None if reason else estimator,
-        probability=told,
+        probability=stated,
         reason=reason,
     )
 

@@ -208,10 +208,10 @@ def ticking(progress: Progress, what: str, seconds: float) -> Iterator[None]:
         for _ in progress(ticks(), what, int(seconds)):
             pass
 
-    teller = threading.Thread(target=show, daemon=True)
-    teller.start()
+    display = threading.Thread(target=show, daemon=True)
+    display.start()
     try:
         yield
     finally:
         done.set()
-        teller.join()
+        display.join()

@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_register:
         names = list(summary["fit"])
         summary["registered"] = register.from_training(job, names, args.params, args.offline)
-    return shared.tell(summary, args.json)
+    return shared.report(summary, args.json)

@@ -22,4 +22,4 @@ def run(args: argparse.Namespace) -> int:
     from models import store
 
     job = shared.job_of(args, zoo=args.zoo or store.TRAINED)
-    return shared.tell(shared.steps(job, ["fit"]), args.json)
+    return shared.report(shared.steps(job, ["fit"]), args.json)

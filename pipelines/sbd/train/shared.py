@@ -132,7 +132,7 @@ def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
     return summary
 
 
-def tell(summary: dict[str, Any], as_json: bool) -> int:
+def report(summary: dict[str, Any], as_json: bool) -> int:
     """Print what steps have told; returns 0."""
     from pipelines.output import print_json
     from pipelines.sbd.summary import print_summary
