@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Roll back; 1 when there is nothing to go back to or another move was faster."""
+    """Roll back; returns 1 if there is nothing to go back to or another move was faster."""
     from pipelines import tracking
     from pipelines.registry import aliases, entries
 
