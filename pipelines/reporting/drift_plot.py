@@ -1,4 +1,4 @@
-"""Distributions of the features that moved most, and how far each moved in each group."""
+"""Plot the distributions of the features that moved most, and how far each moved per group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _MOST_GROUPS = 12
-"""Lines of the map: those that moved most."""
+"""Lines of the map: the groups that moved most."""
 
 
 def draw(
@@ -25,7 +25,7 @@ def draw(
     groups: Sequence[Mapping[str, Any]],
     suffix: str,
 ) -> bytes:
-    """One panel per feature with both distribution functions, and a map of group by feature.
+    """Draw a panel per feature with both distribution functions, and a map of group by feature.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def draw(
     names : sequence of str
         Features to show, at least one.
     groups : sequence of mapping
-        Of :func:`models.sbd.drift.compare.compare`.
+        Results of :func:`models.sbd.drift.compare.compare`.
     suffix : str
         ``.svg`` or ``.png``.
     """
@@ -76,7 +76,7 @@ def draw(
 
 
 def _weights(table: Windows) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Every connection counts alike, as in the test."""
+    """Weights of rows by which every connection counts alike, as in the test."""
     _, of, count = np.unique(table.group, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / count[of], dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Many groups, two nodes of which one dies, and how often drift is told rightly, as measured."""
+"""Show benchmarks at scale: many groups, a node that dies, and how often drift is found rightly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMAND = "python benchmarks/run.py"
 
 
 def many(inputs: Inputs) -> str:
-    """Time and memory by number of groups, and what a lost worker and a lost node change."""
+    """Table of time and memory by number of groups, with a worker and a node lost on the way."""
     alone = inputs.benchmark("groups", f"{COMMAND} groups", "runs")
     rows = [_row("this machine", run) for run in alone]
     same = True
@@ -38,7 +38,7 @@ def many(inputs: Inputs) -> str:
 
 
 def drift(inputs: Inputs) -> str:
-    """False alarms between random halves, and conditions left out one by one."""
+    """Table of false alarms between random halves, and of conditions left out one by one."""
     found = inputs.benchmark("drift", f"{COMMAND} drift")
     halves = found["halves"]
     rows: list[list[Any]] = [

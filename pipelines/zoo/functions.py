@@ -1,4 +1,4 @@
-"""Zoo entries of functions that need no training: tables, proved over every input."""
+"""Zoo entries of functions that need no training: tables whose error is found over all inputs."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def verify(model: ZooModel) -> dict[str, Any]:
 
 
 def _rounded(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Errors with four significant digits: tanh itself differs in its last ones by machine."""
+    """Errors with four significant digits: the last ones of tanh itself differ by machine."""
     return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in error.items()}
 
 
