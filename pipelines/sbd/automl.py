@@ -30,7 +30,7 @@ from pipelines.sbd.train import shared
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search and keep what was found."""
+    """Search, keep the members that can be exported, and register the best."""
     from pipelines.sbd import register as registration
 
     plan = plan_of(args)
@@ -85,7 +85,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
 
 
 def tests_of(job: Job) -> dict[str, Windows]:
-    """Rows that training doesn't see: held-out connections, and Table 6 where there is one."""
+    """Rows that training doesn't see: held-out connections and, if it is there, Table 6."""
     unseen = job.table.take(unseen_rows(job.table, job.params.protocol))
     found = {"held-out": sides(job.table, job.params.protocol)[1], "unseen": unseen}
     return {name: table for name, table in found.items() if len(table)}

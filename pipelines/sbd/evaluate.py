@@ -87,19 +87,20 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Predicted:
-    """What a model or a rule says of a table.
+    """The answers of a model or a rule for a table.
 
     Attributes
     ----------
-    probability : float64 [N]
-        P(SB), NaN where there is none.
+    probability : float64 array [N]
+        P(SB); NaN for a row without an answer.
     verdicts : Verdicts
+        How windows add up to a verdict.
     threshold : float
-        SB where the probability is above it.
+        Probability above which the answer is SB.
     columns : list of str
-        Every feature's name.
+        Names of all features.
     inputs : list of str
-        Columns that it answers from; none for a rule, which reads events.
+        Columns that the answers are made from; empty for a rule, which reads events.
     """
 
     probability: Any
@@ -109,7 +110,7 @@ class _Predicted:
     inputs: list[str]
 
     def dropped(self, table: Windows, labelled: bool) -> Dropped:
-        """Rows without an answer, or without a label where one is needed."""
+        """Count rows without an answer, or without a label if one is needed."""
         from models.sbd.usable import usable, without_answer
 
         if self.inputs:
@@ -134,7 +135,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Predicted:
         if args.events is None:
             raise UserError(f"--model {args.model}: a rule needs --events DIR (`cczoo ingest`)")
         shares = rules.run(args.events, table, [name])[name]
-        # Which of the two has more of the window's time; a tie says not shared, as sums do.
+        # The answer is that which has more of the window's time; a tie is not shared, as in sums.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
         return _Predicted(odds, Verdicts(), THRESHOLD, known, [])
     from models.sbd.evaluate.model import probabilities
@@ -152,7 +153,7 @@ def _odds(shares: Any) -> Any:
 
 
 def _answers(table: Windows, predicted: _Predicted) -> Any:
-    """One row per usable window: probability, answer, accumulated confidence and verdict."""
+    """Table with a row per usable window: probability, answer, accumulated confidence, verdict."""
     import numpy as np
     import polars as pl
 

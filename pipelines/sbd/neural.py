@@ -1,4 +1,4 @@
-"""``cczoo train sbd neural``: the classifier on raw series, step by step."""
+"""The steps of ``cczoo train sbd neural``, which trains the classifier on raw series."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def search(job: NeuralJob) -> dict[str, Any]:
 
 
 def measure(job: NeuralJob) -> dict[str, Any]:
-    """Every split of the protocol, beside the other models; ``neural.json``, ``answers.parquet``.
+    """Measure on every split of the protocol, and compare with the other models.
+
+    Writes ``neural.json`` and ``answers.parquet``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``cczoo train sbd all``: the three steps in order, then the models go to the registry."""
+"""``cczoo train sbd all``: run the three steps in order, then register the models."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on from what the search and the protocol have written."""
+    """Fit with the results that the search and the protocol have written."""
     from models import store
 
     job = shared.job_of(args, zoo=args.zoo or store.TRAINED)
