@@ -114,7 +114,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    """What the settings file says and, over it, what the command line does."""
+    """Options of the settings file, overridden by those of the command line."""
     from export.params import Options
 
     stated: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def _options(args: argparse.Namespace) -> Options:
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` with YAML's reading of the value."""
+    """Read ``KEY=VALUE``, each value as YAML."""
     from data import yaml_text
     from data.errors import UserError
 

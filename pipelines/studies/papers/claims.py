@@ -1,4 +1,4 @@
-"""Whether a paper's statements hold in our runs."""
+"""Judge whether a paper's statements hold in this project's runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim.
+    """The judgement of a claim.
 
     Attributes
     ----------
     claim : Claim
     where : str
-        The variant it is about; "" where its terms say so or there is one.
+        The variant that it is about; "" if its terms name the variant or there is only one.
     verdict : str
         ``holds``, ``does not hold``, ``undecided``, or ``holds for n of m``.
     detail : str
@@ -46,7 +46,7 @@ def judge(variants: dict[str, Scenario], results: Results) -> list[Verdict]:
     variants : dict
         Label -> scenario, other readings included.
     results : dict
-        Their runs.
+        Runs of the variants.
     """
     paper = next(iter(variants.values())).paper
     plain = [label for label in variants
@@ -91,7 +91,7 @@ def _judge(claim: Claim, label: str, everywhere: bool, results: Results) -> Verd
 
 
 def _spread(terms: list[str], against: list[str], label: str, results: Results) -> list[str]:
-    """Terms with ``*`` written out: every control of that variant that ``against`` lacks."""
+    """Write out ``*`` in terms: every control of that variant that ``against`` lacks."""
     written = []
     for term in terms:
         cc, at = split(term)
@@ -125,7 +125,7 @@ def _sign(differences: Any) -> str:
 
 
 def _sum(outcomes: dict[str, str], list_all: bool) -> tuple[str, str]:
-    """One verdict of many comparisons, and those that don't hold (at most six)."""
+    """Verdict on many comparisons together, and those that don't hold (at most six)."""
     kinds = list(outcomes.values())
     rest = [text if kind == OPEN else f"not: {text}" for text, kind in outcomes.items()
             if kind != HOLDS]  # fmt: skip
