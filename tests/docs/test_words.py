@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAMED = ("data", "features", "models/envs")
+NAMED = ("data", "features", "models/envs", "models/sbd/automl", "pipelines")
 DESCRIBED = (
     *NAMED, "models/stats", "models/parallel.py",
     *(f"models/sbd/{name}" for name in (
