@@ -22,7 +22,7 @@ from pipelines.params import load
 
 
 def main() -> int:
-    """2 where the settings are wrong."""
+    """Check the settings; returns 2 if they are wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--params", type=Path, default=Path("params.yaml"))
     parser.add_argument("--out", type=Path, required=True, help="written where all are valid")
@@ -44,14 +44,14 @@ def put_back(path: Path) -> str:
     Parameters
     ----------
     path : Path
-        Relative to the repository's root.
+        The settings file, relative to the repository's root.
 
     Returns
     -------
     str
-        What was done, for people; empty where ``-S`` didn't change this file. A file that differs
-        from its last commit in nothing else is that of the commit again, byte for byte; in another
-        one the keys of ``-S`` have their committed values again.
+        Report for people; empty if ``-S`` didn't change this file. A file that differs from its
+        last commit in nothing else is that of the commit again, byte for byte; in any other file
+        the keys of ``-S`` have their committed values again.
     """
     keys = _set_keys(path)
     shown = subprocess.run(
@@ -83,7 +83,7 @@ def _is_experiment() -> bool:
 
 
 def _set_keys(path: Path) -> list[str]:
-    """Dotted keys that the running ``dvc exp run`` was told to set in this file."""
+    """Dotted keys that the running ``dvc exp run`` was asked to set in this file."""
     from dvc.cli.parser import get_main_parser
     from dvc.utils.cli_parse import to_path_overrides
     from dvc.utils.hydra import to_hydra_overrides
@@ -112,7 +112,7 @@ def _ancestors() -> list[list[str]]:
 
 
 def _copy(source: Any, target: Any, key: list[str]) -> None:
-    """Give ``target`` the value that ``source`` has for a key, or none where it has none."""
+    """Give ``target`` the value that ``source`` has for a key; remove the key if it has none."""
     for part in key[:-1]:
         if not isinstance(target, Mapping) or part not in target:
             return

@@ -35,12 +35,12 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "zoo": ("pipelines.zoo.command", "list, check, prove and release the repository's models"),
     "report": ("pipelines.report", "write the offline HTML report"),
 }
-"""name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""
+"""Name -> (module with ``add_arguments(parser)`` and ``run(args) -> int``, one line of help)."""
 
 REFUSED = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS,
 }  # fmt: skip
-"""What a system answers to who wants to write where there is no room or no right to."""
+"""Errors of a write for which there is no room, no permission or no working disk."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         arguments = old_spellings.translated(arguments[0], arguments[1:])
         if argv is None:
-            # What is made tells the command that made it.
+            # Files that are made name the command that made them.
             sys.argv[1:] = arguments
     name, rest = arguments[0], arguments[1:]
     try:
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             check_writable(out)
         if isinstance(predictions := getattr(args, "predictions", None), Path):
             check_writable(predictions)
-        with _tidy_when_told_to_end():
+        with _tidy_on_sigterm():
             code: int = module.run(args)
     except UserError as error:
         print(f"cczoo {name}: {error}", file=sys.stderr)
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cczoo {name}: {absent}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone: nothing is left to say to it.
+        # The reader of our output (head, less) has gone: nothing is left to print.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -129,8 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _tidy_when_told_to_end() -> Iterator[None]:
-    """Let SIGTERM end a command as an exception does, so that it takes away what it had begun."""
+def _tidy_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as an exception does, so that it removes unfinished files."""
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -146,7 +146,7 @@ def _tidy_when_told_to_end() -> Iterator[None]:
 
 
 def _use_the_experiments_own_code(arguments: Sequence[str]) -> None:
-    """Go on in the checkout at hand where DVC runs a stage in another than this one.
+    """Go on in the checkout at hand if DVC runs a stage in another than this one.
 
     ``dvc queue`` and ``dvc exp run --temp`` work in a copy, whereas the installed command belongs
     to the repository: it would write the experiment's models into the repository's zoo, and run

@@ -21,12 +21,12 @@ TEMPLATE = Path(__file__).with_name("reporting") / "datasheet.md.j2"
 
 
 def page(inputs: Inputs) -> str:
-    """The datasheet as Markdown.
+    """Make the datasheet as Markdown.
 
     Raises
     ------
     MissingInput
-        When there are no campaigns.
+        When there are no campaigns to describe.
     """
     import jinja2
 
@@ -59,7 +59,7 @@ def page(inputs: Inputs) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the page and its picture; 0, or 2 when there is nothing to describe."""
+    """Write the page and its picture; returns 0, or 2 if there is nothing to describe."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.datasheet", description=__doc__)
     parser.add_argument("--root", type=Path, default=Path("."), help="checkout to describe")
     args = parser.parse_args(argv)

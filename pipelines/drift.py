@@ -15,7 +15,7 @@ too few connections to tell (docs/drift.md)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``cczoo drift``."""
+    """Define the command line."""
     parser.add_argument("--model", required=True, help=MODEL)
     parser.add_argument(
         "--features", type=Path, required=True, help="table of the new logs (`cczoo features`)"
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 keep the model, 1 train it again."""
+    """Compare; returns 0 to keep the model, 1 to train it again."""
     from pipelines.sbd import drift
 
     return drift.run(args)

@@ -12,7 +12,7 @@ TASKS: dict[str, tuple[str, str]] = {
     "sbd": ("pipelines.sbd.evaluate", "a classifier or rule on a table of features"),
     "cc": ("pipelines.evaluate_cc", "congestion controls on simulated scenarios, over seeds"),
 }
-"""name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
+"""Name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 
 EXAMPLE = """examples:
   cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
@@ -26,5 +26,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hand over to the task."""
+    """Hand over to the task's own command."""
     return lazy.run(TASKS, args.task, args)

@@ -11,7 +11,7 @@ add_arguments = runner.add_arguments
 
 
 def run(args: argparse.Namespace) -> int:
-    """See `data.netsim.runner.run`."""
+    """Run `data.netsim.runner.run` with a progress bar."""
     from pipelines.output import progress
 
     return runner.run(args, progress)

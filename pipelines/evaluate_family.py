@@ -1,4 +1,4 @@
-"""``cczoo evaluate NAME`` of a family without a command of its own: its figures on data."""
+"""``cczoo evaluate NAME`` for a family without a command of its own: measure a model on data."""
 
 from __future__ import annotations
 

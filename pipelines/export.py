@@ -114,20 +114,20 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    """What the settings file says and, over it, what the command line does."""
+    """Options of the settings file, overridden by those of the command line."""
     from export.params import Options
 
-    told: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     if args.params is not None:
         from pipelines.params import load
 
-        told = load(args.params).export.options.model_dump()
+        stated = load(args.params).export.options.model_dump()
     layout = {} if args.layout is None else {"layout": args.layout}
-    return Options.parse({**told, **layout, **_settings(args.set)}, "options")
+    return Options.parse({**stated, **layout, **_settings(args.set)}, "options")
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` with YAML's reading of the value."""
+    """Read ``KEY=VALUE``, each value as YAML."""
     from data import yaml_text
     from data.errors import UserError
 

@@ -1,4 +1,4 @@
-"""Which extra of the package brings a library that a command didn't find."""
+"""Find the extra of the package that brings a library which a command didn't find."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ EXTRAS: dict[str, str] = {
     "tslearn": "train",
     "xgboost": "train",
 }
-"""Module -> extra, as in pyproject.toml; all others come with the package."""
+"""Module -> extra, as in pyproject.toml; all other modules come with the package."""
 
 
 def missing(error: ModuleNotFoundError) -> UserError | None:
-    """What to install where a module isn't there; None where no extra brings it.
+    """Advice on what to install for a missing module; None if no extra brings it.
 
     Parameters
     ----------
     error : ModuleNotFoundError
-        As the import raised it.
+        The error that the import has raised.
     """
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:

@@ -31,7 +31,7 @@ KEPT_ATTRIBUTES = ("dataset", "kernel", "cc")
 
 VARIABLES_USED = ("rtt_us", "srtt_us", "ca_state", "ack", "retransmit", "throughput_bps")
 BATCH = 16
-"""Connections that a worker gets at a time: enough pairs to fill the SIMD lanes."""
+"""Number of connections that a worker gets at a time, enough pairs to fill the SIMD lanes."""
 
 Connection = tuple[dict[str, Any], dict[int, dict[str, Any]]]
 
@@ -106,9 +106,9 @@ def featurize(
     params : SbdParams
         Window settings.
     jobs : int
-        Processes.
+        Number of processes.
     what : str
-        Key of `features.sbd.TABLES`.
+        Kind of table, a key of `features.sbd.TABLES`.
 
     Returns
     -------
@@ -182,21 +182,21 @@ def write(table: pl.DataFrame, path: Path, params: SbdParams, what: str = "sbd")
     from data.files import write_file
     from models.sbd.computed_with import recorded
 
-    told = recorded(what, params)
-    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=told))
+    metadata = recorded(what, params)
+    write_file(path, lambda part: table.write_parquet(part, compression="zstd", metadata=metadata))
 
 
 def compute_batch(batch: list[Connection], params: SbdParams, what: str = "sbd") -> Result:
-    """Windows and features of some connections: what a worker does.
+    """Compute windows and features of some connections: the work of a worker process.
 
     Returns
     -------
     heads : list of tuple
         Fixed columns of each window.
-    values : float64 [windows, features]
-        The table's families side by side.
+    values : float64 array [N, d]
+        Features of the N windows, the table's families side by side.
     reasons : list of str
-        One for each connection without a window.
+        A reason for each connection without a window.
     """
     import numpy as np
 

@@ -69,24 +69,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _warn(report: dict[str, Any], out: Path) -> None:
-    def say(text: str) -> None:
+    def warn(text: str) -> None:
         print(f"cczoo ingest: {text}", file=sys.stderr)
 
     if report["labels_unmatched"]:
-        say(
+        warn(
             f"{report['labels_unmatched']} rows of {', '.join(report['labels_files'])} match no log"
         )
     if report["labels_files"] and report["sources_unlabelled"]:
-        say(
+        warn(
             f"{report['sources_unlabelled']} logs have no row in "
             + ", ".join(report["labels_files"])
         )
     if report["damaged_sources"]:
-        say(f"{report['damaged_sources']} compressed logs end early or are damaged")
+        warn(f"{report['damaged_sources']} compressed logs end early or are damaged")
     if report["quarantined_lines"]:
-        say(f"{report['quarantined_lines']} lines not understood: see {out}/quarantine.parquet")
+        warn(f"{report['quarantined_lines']} lines not understood: see {out}/quarantine.parquet")
     if not report["events"]:
-        say(f"no events in these logs: {out}/quarantine.parquet says why; docs/formats.md has the "
+        warn(f"no events in these logs: {out}/quarantine.parquet says why; docs/formats.md has the "
             "formats")  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Subcommands of a subcommand, each in a module that is imported only when it is asked for."""
+"""Let a subcommand have subcommands, each in a module that is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pipelines import names
 
 Known = Mapping[str, tuple[str, str]]
-"""name -> (module with ``add_arguments(parser)``, ``run(args) -> int`` and ``EXAMPLE``, one line of
+"""Name -> (module with ``add_arguments(parser)``, ``run(args) -> int`` and ``EXAMPLE``, one line of
 help)."""
 Early = Callable[[Sequence[str]], None]
-"""Refuses mistaken words before the module is imported that would refuse them."""
+"""Function that refuses mistaken words before the module that would refuse them is imported."""
 
 
 class Lazy(names.Parser):
-    """Imports a module when its arguments are parsed, so that the help of others stays quick."""
+    """A parser that imports its module only when it parses, so that the help of others is quick."""
 
     def __init__(
         self, *args: object, module: str = "", early: Early | None = None, **options: object
@@ -46,13 +46,13 @@ def add(
     Parameters
     ----------
     parser : ArgumentParser
-        Of the command that has them.
+        Parser of the command that has the subcommands.
     dest : str
-        Where the chosen name goes in the parsed arguments, and what an unknown one is called.
+        Name of the parsed argument that holds the chosen name, also used in messages.
     known : mapping
         The subcommands; see :data:`Known`.
     early : mapping, optional
-        Name -> what looks at a subcommand's words before its module is imported.
+        Name -> function that checks a subcommand's words before its module is imported.
     """
     commands = parser.add_subparsers(
         dest=dest, required=True, metavar="|".join(known), parser_class=Lazy

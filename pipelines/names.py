@@ -1,4 +1,4 @@
-"""Names that a user gives, looked up before anything that takes long to import.
+"""Look up the names that a user gives before anything is imported that takes long.
 
 The commands look them up too, in the same registries; this only spares a mistyped name the wait.
 Nothing but the standard library is imported here, nor by the modules that hold the registries.
@@ -21,7 +21,7 @@ _ZOO = Path(models.__file__).parent / "zoo"
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses unknown choices in one line with the nearest one, and paths that are empty."""
+    """A parser that refuses unknown choices in one line with the nearest one, and empty paths."""
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         if action.type is Path and not arg_string:
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_value(action, arg_string)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse in one line, as every other mistake."""
+        """Refuse in one line, as every other mistake is refused."""
         raise UserError(f"{message}: see `{self.prog} --help`")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -88,7 +88,7 @@ def check_simulation(rest: Sequence[str]) -> None:
     Parameters
     ----------
     rest : sequence of str
-        Arguments as they were given: even parsing them takes the simulator's imports.
+        Arguments as they were given, since parsing them would need the simulator's imports.
     """
     from data.netsim.cc import CONTROLS
 
@@ -98,7 +98,7 @@ def check_simulation(rest: Sequence[str]) -> None:
     try:
         known, _ = parser.parse_known_args(list(rest))
     except argparse.ArgumentError:
-        return  # the command says what is wrong
+        return  # the command itself reports what is wrong
     for name in filter(None, known.scenario.split(",")):
         _scenario(name, _SCENARIOS / "netsim")
     for name in known.cc.split(","):

@@ -1,8 +1,8 @@
-"""Old spellings of commands in today's words: the next version has this no more.
+"""Translate old spellings of commands into today's; the next version drops this.
 
 ``cczoo train sbd`` was one parser for several trainings, and ``cczoo evaluate sbd --drift`` a
-command of its own under the name of evaluation. Who still types that gets what was meant, and one
-line on the standard error that has the new spelling in full.
+command of its own under the name of evaluation. If an old spelling is used, the command that was
+meant is run, and one line on the standard error gives the new spelling in full.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PASSED_OVER: dict[str, set[str]] = {
     "neural search": {*_STEPS, *_REGISTRY, "--zoo"},
     "neural protocol": {*_STEPS, *_REGISTRY, "--zoo"},
 }
-"""Training -> options that it took in silence and did nothing with. What else it doesn't have, it
-refused, and its own parser now does."""
+"""Training -> options that it accepted but ignored. All others that it doesn't have it refused, as
+its own parser does now."""
 _Options = dict[str, str]
-"""Option -> its value; of a flag, that it is given."""
+"""Option -> its value; "given" for a flag."""
 
 
 class _Unreadable(Exception):
-    """The old parser couldn't have read it: nothing to translate."""
+    """The old parser couldn't have read this command line: there is nothing to translate."""
 
 
 class _Old(argparse.ArgumentParser):
@@ -63,13 +63,13 @@ def translated(command: str, words: Sequence[str]) -> list[str]:
     command : str
         The subcommand.
     words : sequence of str
-        What was given after it.
+        The words that were given after it.
 
     Returns
     -------
     list of str
-        The subcommand and its words: as given where nothing in them is old, else others, which
-        are told on the standard error.
+        The subcommand and its words: as given if nothing in them is old, else translated, which
+        is reported on the standard error.
     """
     given = [command, *words]
     found = {"train": _training, "evaluate": _drift}[command](words)
@@ -84,7 +84,7 @@ def translated(command: str, words: Sequence[str]) -> list[str]:
 
 
 def _read(words: Sequence[str], values: Sequence[str], flags: Sequence[str]) -> _Options:
-    """What the old parser read; raises `_Unreadable` where there is anything else."""
+    """Options as the old parser read them; raises `_Unreadable` if there is anything else."""
     parser = _Old(add_help=False)
     parser.add_argument("task", choices=["sbd"])
     for name in values:
@@ -127,7 +127,7 @@ def _training(words: Sequence[str]) -> list[str] | None:
 
 
 def _kind(options: _Options) -> tuple[str, list[str]]:
-    """Which training was meant, and the words that say so now; takes their options away."""
+    """The training that was meant, and its words today; removes their options."""
     if (by := options.pop("--groups", None)) is not None:
         events = options.pop("--events", None)
         if by != "auto":

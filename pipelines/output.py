@@ -1,4 +1,4 @@
-"""How commands speak: JSON alone on stdout, progress on a terminal, plain lines elsewhere."""
+"""Print results and progress: JSON alone on stdout, bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LINE_S = 10
-"""Where there is no terminal, a line of progress comes so often."""
+"""Seconds between two lines of progress if there is no terminal."""
 PACE_S = 60
-"""What is left is reckoned from the pace of so long."""
+"""Seconds over which the pace is taken to estimate the time left."""
 
 
 def print_json(value: Any) -> None:
@@ -32,12 +32,12 @@ def size(count: int) -> str:
 
 
 class _Pace:
-    """How long something goes on, by its pace over the last minute; a line now and then says so.
+    """An estimate of the time left by the pace of the last minute, printed now and then.
 
     Parameters
     ----------
     what : str
-        What is being done, for the line.
+        Name of the work, for the printed line.
     """
 
     def __init__(self, what: str) -> None:
@@ -45,7 +45,7 @@ class _Pace:
         self._seen: deque[tuple[float, float]] = deque()
 
     def left_s(self, now: float, done: float, total: float) -> float | None:
-        """Seconds left; None before there is a pace. ``done`` counts from 0 to ``total``."""
+        """Seconds left, or None before a pace is known; ``done`` counts from 0 to ``total``."""
         if done > 0:  # what comes before the first piece is preparation
             self._seen.append((now, done))
         while len(self._seen) > 2 and self._seen[1][0] < now - PACE_S:
@@ -55,8 +55,8 @@ class _Pace:
         (then, before) = self._seen[0]
         return (now - then) * (total - done) / (done - before) if done > before else None
 
-    def tell(self, done: int, total: int | None, so_far: str) -> None:
-        """Print how far it is, where the last line was `LINE_S` ago."""
+    def report(self, done: int, total: int | None, so_far: str) -> None:
+        """Print how far the work is, if the last line was printed `LINE_S` ago or earlier."""
         now = time.monotonic()
         left = self.left_s(now, done, total) if total else None
         if now - self._last >= LINE_S:
@@ -72,14 +72,14 @@ def progress_bytes(what: str, total: int) -> Iterator[Callable[[int], None]]:
     Parameters
     ----------
     what : str
-        What is being done.
+        Name of the work.
     total : int
         Bytes in all.
 
     Yields
     ------
     callable
-        To be told the bytes read so far. Everything is written to stderr.
+        Takes the number of bytes read so far. Everything is written to stderr.
     """
     if sys.stderr.isatty():
         from rich.console import Console
@@ -96,7 +96,7 @@ def progress_bytes(what: str, total: int) -> Iterator[Callable[[int], None]]:
         nonlocal noted
         if time.monotonic() - noted >= 1:
             noted = time.monotonic()
-            pace.tell(done, total, f"{size(done)} of {size(total)}")
+            pace.report(done, total, f"{size(done)} of {size(total)}")
 
     yield show
 
@@ -112,13 +112,13 @@ def progress(
     Parameters
     ----------
     items : iterable
-        What to iterate over.
+        Items to iterate over.
     what : str
-        What is being done, for the bar's label.
+        Name of the work, for the bar's label.
     total : int, optional
-        Number of items, or the sum of their weights; taken from ``len(items)`` where it has one.
+        Number of items, or the sum of their weights; taken from ``len(items)`` if it has one.
     weigh : callable, optional
-        How much work an item is, where they are unlike; 1 by default.
+        Weight of an item, if some are more work than others; 1 by default.
 
     Yields
     ------
@@ -141,4 +141,4 @@ def progress(
     for item in items:
         yield item
         done += weigh(item)
-        pace.tell(done, total, f"{done}/{total}" if total else f"{done}")
+        pace.report(done, total, f"{done}/{total}" if total else f"{done}")

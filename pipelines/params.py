@@ -1,4 +1,4 @@
-"""The whole of ``params.yaml``: each layer's own settings, put together."""
+"""Settings of all of ``params.yaml``, put together from each layer's own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PromotionParams(Strict):
     Attributes
     ----------
     gates : mapping
-        Gate -> its settings; one that is left out isn't asked.
+        Gate -> its settings; a gate that is left out isn't asked.
     """
 
     gates: dict[str, dict[str, Any]] = Field(default_factory=_every_gate)
@@ -84,7 +84,7 @@ class PromotionParams(Strict):
 
 
 class Params(Strict):
-    """Everything that a pipeline reads; what a file leaves out has its default."""
+    """All settings that a pipeline reads; what a file leaves out has its default."""
 
     features: FeaturesParams = FeaturesParams()
     models: ModelsParams = ModelsParams()
@@ -93,12 +93,12 @@ class Params(Strict):
 
 
 def load(path: Path | None) -> Params:
-    """Read and validate a settings file, the defaults without one.
+    """Read and validate a settings file; without one, take the defaults.
 
     Raises
     ------
     UserError
-        The file is missing, isn't YAML, or a key or value is wrong; the message names the
+        When the file is missing, isn't YAML, or a key or value is wrong; the message names the
         key's path and the nearest correct name.
     """
     return Params() if path is None else Params.load(path)

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Promote; 1 when a gate refuses or another promotion was faster."""
+    """Promote; returns 1 if a gate refuses or another promotion was faster."""
     from data.errors import UserError
     from pipelines import tracking
     from pipelines.registry import aliases, entries
@@ -145,7 +145,7 @@ def _comparison(data: Path | None, settings: Any, chosen: Any, holder: Any) -> C
 
 
 def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, Any]:
-    """What differs between champion and candidate, as ``{part: {key: [champion, candidate]}}``."""
+    """Differences of champion and candidate as ``{part: {key: [champion, candidate]}}``."""
     from pipelines import tracking
 
     def described(model: Any, version: Any) -> dict[str, dict[str, Any]]:
@@ -202,7 +202,7 @@ def _short(value: Any) -> str:
 
 
 def print_log(name: str, as_json: bool) -> int:
-    """Print a model's moves; 1 where the log was tampered with."""
+    """Print a model's audit log; returns 1 if the log was tampered with."""
     from pipelines.registry import aliases, entries
 
     events = aliases.history(name)

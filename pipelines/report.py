@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report, or tell where it is."""
+    """Write the report, or print its place."""
     if args.where:
         return where(args.out, args.json)
     from data.files import write_text
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def where(page: Path, as_json: bool) -> int:
-    """Tell where the report is, or how to make it."""
+    """Print the report's place, or the command that makes it."""
     here = page.is_file()
     if as_json:
         from pipelines.output import print_json
@@ -74,7 +74,7 @@ def where(page: Path, as_json: bool) -> int:
 
 
 def write_plots(inputs: Inputs, directory: Path) -> list[Path]:
-    """Write the series behind the plots as CSV, for ``dvc plots``; those whose tables are there.
+    """Write the series behind the plots as CSV for ``dvc plots``, as far as their tables exist.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""``make repro``: the pipeline, and this checkout's ``dvc.lock`` apart from the one in git.
+"""``make repro``: run the pipeline, and keep this checkout's ``dvc.lock`` apart from git's.
 
 ``dvc.lock`` holds hashes of everything that the pipeline makes. The one in git is of the run that
 the released models come from; times, dates and last digits of floats are each machine's own, so a
 run anywhere else has another. It is kept in ``.make/dvc.lock``, where the next run goes on from,
-and git's comes back into its place. Where ``dvc.lock`` has been changed already (``dvc repro``,
-``dvc exp run``) it is DVC's and the user's business, and stays.
+and git's comes back into its place. If ``dvc.lock`` has been changed already (``dvc repro``,
+``dvc exp run``), it is DVC's and the user's business, and stays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 LOCK = Path("dvc.lock")
 OWN = Path(".make/dvc.lock")
 BUSY = Path(".make/dvc.lock.busy")
-"""There while ``dvc.lock`` is this checkout's own: a run that was killed leaves it behind."""
+"""Exists while ``dvc.lock`` is this checkout's own; a run that was killed leaves it behind."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -32,4 +32,4 @@ FILES: dict[str, ResultFile[Any]] = {
     f"budget/{PARETO.name}": PARETO,
     **{file.name: file for file in (REPRODUCTION, REGISTERED, NUMBERS)},
 }
-"""Path below ``reports``, or below the ``--out`` of what isn't in the pipeline -> its schema."""
+"""Path below ``reports`` (or below ``--out``, if no stage makes the file) -> its schema."""

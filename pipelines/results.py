@@ -8,12 +8,12 @@ from typing import Literal
 from data.results import Result, ResultFile
 
 FORMAT: Literal[1] = 1
-"""Of ``reproduction.json``."""
+"""Version of the format of ``reproduction.json``."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one released model came out the same here.
+    """How a released model compares with the one that was trained here.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Verdict:
     files : tuple of str
         Sealed files whose bytes differ.
     form : str
-        ``same``, ``differs``, or empty where there is no integer form.
+        ``same``, ``differs``, or empty if there is no integer form.
     answers, differing : int
-        Stored observations that both were asked, and how many verdicts differ.
+        Number of stored observations that both models answered, and of verdicts that differ.
     largest : float
         Largest difference of a probability.
     figure : float
@@ -49,14 +49,14 @@ class Verdict:
 
 
 class Reproduction(Result):
-    """``reproduction.json``: a verdict per released model."""
+    """Content of ``reproduction.json``: a verdict per released model."""
 
     format: Literal[1]
     models: tuple[Verdict, ...]
 
 
 class Registered(Result):
-    """``registered.json``: the run in the tracking store, and registered name -> version."""
+    """Content of ``registered.json``: the run in the store, and registered name -> version."""
 
     run: str
     versions: dict[str, str]

@@ -19,17 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Roll back; 1 when there is nothing to go back to or another move was faster."""
+    """Roll back; returns 1 if there is nothing to go back to or another move was faster."""
     from pipelines import tracking
-    from pipelines.registry import aliases as promotions
-    from pipelines.registry import entries
+    from pipelines.registry import aliases, entries
 
     entries.check_there(entries.Address.parse(args.name).registered)
     tracking.module()
     with tracking.reported():
         try:
             result = _roll_back(args.name, args.reason)
-        except promotions.Lost as lost:
+        except aliases.Lost as lost:
             result = {"ok": False, "problems": [str(lost)]}
     if args.json:
         print_json(result)
@@ -43,8 +42,7 @@ def run(args: argparse.Namespace) -> int:
 def _roll_back(text: str, reason: str) -> dict[str, Any]:
     from data.errors import UserError
     from pipelines import tracking
-    from pipelines.registry import aliases as promotions
-    from pipelines.registry import entries
+    from pipelines.registry import aliases, entries
 
     address = entries.Address.parse(text)
     if address.version or "@" in text.partition("?")[0]:
@@ -53,17 +51,17 @@ def _roll_back(text: str, reason: str) -> dict[str, Any]:
             f"version: cczoo promote {text}"
         )
     name = entries.own(address)
-    promotions.settle(name)
-    aliases = promotions.aliases(name)
-    champion, to = (aliases.get(alias, "") for alias in ("champion", "previous"))
+    aliases.settle(name)
+    held = aliases.aliases(name)
+    champion, to = (held.get(alias, "") for alias in ("champion", "previous"))
     result: dict[str, Any] = {"ok": False, "name": name, "from": champion, "to": to}
     if not to or to == champion:
         return result | {"problems": [f"{name}: no @previous version to go back to"]}
     # Its gates passed when it was promoted; that it is still the same is checked now.
     version = tracking.client().get_model_version(name, to)
     entries.fetch(version)
-    stack = promotions.standing(promotions.history(name))
+    stack = aliases.standing(aliases.history(name))
     before = stack[-3] if len(stack) > 2 else ""
     evidence = {"entry_hash": version.tags["entry_hash"]}
-    move = promotions.Move(name, "rollback", champion, to, before, evidence, reason)
-    return result | {"ok": True, "event": promotions.make(move), "problems": []}
+    move = aliases.Move(name, "rollback", champion, to, before, evidence, reason)
+    return result | {"ok": True, "event": aliases.make(move), "problems": []}

@@ -1,4 +1,4 @@
-"""What commands may be given: a model, an ONNX file, or a function without training."""
+"""Open what a command is given: a model, an ONNX file, or a function without training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 MODEL = "name in the zoo, a directory, or registry:NAME[@ALIAS|/VERSION][?group=GROUP]"
-"""What a command takes for a model, for its help."""
+"""Help text for an argument that names a model."""
 
 if TYPE_CHECKING:
     from export.params import Options
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 def open_model(name: str, zoo: Path | None = None) -> ZooModel:
-    """A model by zoo name, directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
-
-    What every command takes for a model.
+    """Open a model; every command that takes a model takes the same names.
 
     Parameters
     ----------
     name : str
+        A zoo name, a directory or ``registry:NAME[@ALIAS|/VERSION][?group=GROUP]``.
     zoo : Path, optional
         Another zoo than the repository's.
 
@@ -40,7 +39,7 @@ def open_model(name: str, zoo: Path | None = None) -> ZooModel:
 
 
 def open_source(name: str, options: Options) -> Source:
-    """What a name stands for.
+    """Open the model, ONNX file or function that a name stands for.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def open_source(name: str, options: Options) -> Source:
         A zoo name, a model's directory, ``registry:NAME[@ALIAS]``, an ONNX file whose metadata
         describe its features, or a function's name.
     options : Options
-        For functions.
+        Export options, which a function is built with.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which of this project's files a stage of ``dvc.yaml`` runs, found in the code itself.
+"""Find in the code itself which of this project's files a stage of ``dvc.yaml`` runs.
 
 A dependency that is missing lets ``dvc repro`` keep results of code that has changed; one too many
 makes it repeat hours of work. So the list is computed: from the functions that a stage's commands
@@ -70,7 +70,7 @@ class Project:
         return {str(path.relative_to(self.root)) for path in found}
 
     def module(self, name: str) -> Module | None:
-        """A module of this project, None for others'."""
+        """Module of this project by its name; None for a module of another's."""
         if name not in self.paths:
             return None
         if name not in self._modules:
@@ -84,9 +84,9 @@ class Project:
         Parameters
         ----------
         symbols : iterable of (module, name)
-            Where a stage begins; the name ``""`` only imports the module.
+            Symbols that a stage begins with; the name ``""`` only imports the module.
         without : iterable of (module, name)
-            Symbols that the stage never gets to, although a name leads to them.
+            Symbols that the stage never reaches, although a name leads to them.
 
         Returns
         -------
@@ -102,7 +102,7 @@ class Project:
 
 
 class _Walk:
-    """One search through names; files found so far and symbols still to look at."""
+    """A search through names, with the files found so far and the symbols still to look at."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -177,7 +177,7 @@ class _Walk:
                 self._package(str(node.values[0].value))
 
     def _attribute(self, dotted: list[str], local: dict[str, Symbol]) -> None:
-        """``module.function``, also through packages."""
+        """Follow ``module.function``, also through packages."""
         if dotted[0] not in local:
             return
         name, attribute = local[dotted[0]]
@@ -210,7 +210,7 @@ class _Walk:
                 self._text(module, name)
 
     def _package(self, prefix: str) -> None:
-        """``f"pipelines.reporting.{module}"``: every module of the package."""
+        """Follow ``f"pipelines.reporting.{module}"`` to every module of the package."""
         if prefix.endswith(".") and prefix[:-1] in self.project.paths:
             inside = [name for name in self.project.paths if name.startswith(prefix)]
             self.todo += [(name, "*") for name in inside]
@@ -230,9 +230,9 @@ def _walk(statement: ast.AST) -> Iterator[ast.AST]:
 
 
 def _run_at_import(statements: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """What of a definition runs when its module is imported.
+    """The parts of a definition that run when its module is imported.
 
-    A registry that is merely defined imports nothing: its strings count where it is used.
+    A registry that is merely defined imports nothing: its strings count in the code that uses it.
     """
     for statement in statements:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -281,7 +281,7 @@ def _dotted(node: ast.Attribute) -> list[str]:
 
 
 def _never_imported(statement: ast.stmt) -> bool:
-    """Blocks for the type checker alone, or for a module that is run as a program."""
+    """Whether a block is for the type checker alone, or for a module that is run as a program."""
     if not isinstance(statement, ast.If):
         return False
     names = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}

@@ -77,16 +77,15 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
 SETTINGS: tuple[Symbol, ...] = tuple((line.settings, "Params") for line in FAMILIES.values())
-"""Who reads ``params.yaml`` checks it whole, the settings of every family with it."""
+"""Code that reads ``params.yaml`` checks all of it, with the settings of every family."""
 NEVER: tuple[Symbol, ...] = (
     ("pipelines.gates", "gate"),
     ("pipelines.names", "check"),
     ("models.families", "family"),
     ("models.families", "settings_of"),
 )
-"""What a gate does with its settings runs at promotion only. Looking up a mistyped name opens
-registries of every command, and changes no result. A stage that asks families something names
-their functions among its own."""
+"""Gates are asked at promotion only. Looking up a mistyped name opens the registries of every
+command, and changes no result. A stage that calls functions of families names them itself."""
 MADE = (
     "data/raw",
     "data/interim",
@@ -99,7 +98,7 @@ MADE = (
 
 
 def code_of(stage: str, project: Project) -> list[str]:
-    """Files and whole folders of this project's code that a stage runs, sorted.
+    """Find the files and whole folders of this project's code that a stage runs, sorted.
 
     Parameters
     ----------
@@ -110,12 +109,12 @@ def code_of(stage: str, project: Project) -> list[str]:
     Returns
     -------
     list of str
-        As ``deps`` of the stage; a folder stands for its files where the stage runs all of them.
+        The stage's ``deps``; a folder stands for its files if the stage runs all of them.
 
     Raises
     ------
     UserError
-        When nobody has said where the stage begins.
+        When `ENTRIES` doesn't have the stage.
     """
     if stage not in ENTRIES:
         raise UserError(
@@ -151,7 +150,7 @@ def is_code(dependency: str) -> bool:
 
 
 def rewritten(tree: dict[str, Any], project: Project) -> dict[str, list[str]]:
-    """Stage -> all its dependencies, data first as they stand, then the computed code."""
+    """Dependencies of each stage: the data as they stand, then the computed code."""
     return {
         name: [d for d in stage.get("deps", []) if not is_code(d)] + code_of(name, project)
         for name, stage in tree["stages"].items()
@@ -159,7 +158,7 @@ def rewritten(tree: dict[str, Any], project: Project) -> dict[str, list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the dependencies, or say which stages' differ; 1 where some do."""
+    """Write the dependencies, or print which stages' differ; returns 1 if some do."""
     from ruamel.yaml import YAML
     from ruamel.yaml.compat import StringIO
 

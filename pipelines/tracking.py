@@ -1,4 +1,4 @@
-"""MLflow: its store, runs and models in its own format. The only file that imports mlflow."""
+"""Use MLflow's store, runs and model format; no other file imports mlflow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from data.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 REACH_S = 5.0
-"""Within so many seconds a server has to answer."""
+"""Seconds within which a server has to answer."""
 PAGE = 1000
-"""Runs that are asked for at once."""
+"""Runs in one page of a search."""
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    # What goes wrong comes as an exception and is told in one line: `reported`.
+    # What goes wrong is raised as an exception and reported in one line: see `reported`.
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     # JSON alone goes to stdout.
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -35,7 +35,7 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
-"""Of mlflow, where the environment doesn't say otherwise."""
+"""Settings of mlflow's that hold unless the environment has others."""
 ADVICE = {
     "locked": "another program holds the registry's database: end it or wait, then run again",
     "readonly": "the registry's database can't be written: make it and its folder writable",
@@ -44,12 +44,12 @@ ADVICE = {
     "no such": "this is no registry: correct MLFLOW_TRACKING_URI, or move the file away",
     "disk is full": "make room on the disk of the registry's database, then run again",
 }
-"""Words of SQLite -> what to do."""
+"""Words in a message of SQLite -> advice."""
 _REACHED: set[str] = set()
 
 
 def tracking_uri() -> str:
-    """``MLFLOW_TRACKING_URI`` where set, the repository's SQLite store otherwise."""
+    """``MLFLOW_TRACKING_URI`` if it is set, the repository's SQLite store otherwise."""
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{ROOT / 'mlruns' / 'mlflow.db'}"
 
 
@@ -68,8 +68,8 @@ def check_store() -> None:
     Raises
     ------
     UserError
-        When the server doesn't answer, the database's folder can't be made, or the database is
-        none, is damaged, or stays locked.
+        When the server doesn't answer, the database's folder can't be made, or the file is no
+        database, is damaged, or stays locked.
     """
     uri = shown_uri()
     if uri.startswith("sqlite:"):
@@ -102,7 +102,7 @@ def check_store() -> None:
 
 
 def is_missing() -> bool:
-    """Whether the store is a SQLite file that no training has made yet: nothing to read there."""
+    """Whether the store is a SQLite file that doesn't exist yet: there is nothing to read."""
     uri = tracking_uri()
     try:
         return uri.startswith("sqlite:") and not _database(uri).exists()
@@ -117,7 +117,7 @@ def _database(uri: str) -> Path:
 def _check_database(path: Path) -> None:
     """Read a database through and take its lock once, as every command of the registry will.
 
-    A new or empty one is mlflow's to fill.
+    Mlflow fills a new or empty one.
     """
     try:
         if not path.exists() or (path.is_file() and not path.stat().st_size):
@@ -125,9 +125,9 @@ def _check_database(path: Path) -> None:
         if not path.is_file():
             raise UserError(f"{path}: not a file: correct MLFLOW_TRACKING_URI")
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", REACH_S, uri=True)) as found:
-            said = found.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if said != "ok":
-                raise sqlite3.DatabaseError(str(said))
+            answer = found.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if answer != "ok":
+                raise sqlite3.DatabaseError(str(answer))
             found.execute("SELECT experiment_id FROM experiments LIMIT 1")
             found.execute("BEGIN IMMEDIATE")
             found.rollback()
@@ -139,7 +139,7 @@ def _check_database(path: Path) -> None:
 
 
 def _advice(reason: str) -> str:
-    """What to do about SQLite's own words."""
+    """Advice for the user about a message of SQLite."""
     for words, advice in ADVICE.items():
         if words in reason.lower():
             return advice
@@ -178,7 +178,7 @@ def reported() -> Iterator[None]:
     Raises
     ------
     UserError
-        The store's own first line, with what to do where the reason is known.
+        With the first line of the store's own message, and what to do if the reason is known.
     """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import DBAPIError
@@ -200,7 +200,7 @@ def reported() -> Iterator[None]:
 
 
 def is_code(error: Exception, code: str) -> bool:
-    """Whether an error is mlflow's with this code, such as ``RESOURCE_ALREADY_EXISTS``."""
+    """Whether an error is one of mlflow's with this code, such as ``RESOURCE_ALREADY_EXISTS``."""
     return getattr(error, "error_code", None) == code
 
 
@@ -210,9 +210,10 @@ def search_runs(experiment: str, condition: str, order: str = "") -> Iterator[An
     Parameters
     ----------
     experiment : str
-        Made when it doesn't exist.
+        Name of the experiment, which is made if it doesn't exist.
     condition, order : str
-        In mlflow's language: ``attributes.status = 'RUNNING'``, ``attributes.start_time ASC``.
+        Filter and order in mlflow's language, such as ``attributes.status = 'RUNNING'`` and
+        ``attributes.start_time ASC``.
     """
     found, token = client(), None
     where, by = [experiment_id(experiment)], [order] if order else None
@@ -225,7 +226,7 @@ def search_runs(experiment: str, condition: str, order: str = "") -> Iterator[An
 
 
 def git_commit() -> str:
-    """Commit of the checkout (``-dirty`` when tracked files differ), ``unknown`` outside one."""
+    """Commit of the checkout (``-dirty`` if tracked files differ); ``unknown`` outside of one."""
     try:
         commit = _git("rev-parse", "HEAD")
         return commit + ("-dirty" if _git("status", "--porcelain", "--untracked-files=no") else "")
@@ -277,7 +278,7 @@ def run(
     Parameters
     ----------
     experiment : str
-        Made when it doesn't exist.
+        Name of the experiment, which is made if it doesn't exist.
     name : str
         The run's name.
     params : mapping
@@ -285,12 +286,12 @@ def run(
     dataset_hash : str
         SHA-256 of the data the run learns from.
     tags : mapping, optional
-        More tags; one named as above replaces it.
+        More tags; one of the same name as a tag above replaces it.
 
     Yields
     ------
     Run
-        To log metrics and artifacts with.
+        The run, to log metrics and artifacts with.
     """
     mlflow = module()
     own = {"git_commit": git_commit(), "dataset_hash": dataset_hash, "command": command_line()}
@@ -303,7 +304,7 @@ def run(
 
 
 def experiment_id(name: str) -> str:
-    """Id of an experiment, made when it doesn't exist; SQLite's files lie beside the database."""
+    """Id of an experiment, which is made if it doesn't exist; SQLite's artifacts lie beside it."""
     mlflow = module()
     found = mlflow.get_experiment_by_name(name)
     if found is not None:
@@ -321,8 +322,8 @@ def save_onnx(path: Path, example: NDArray[np.float32], to: Path) -> None:
     ----------
     path : Path
         The ONNX file.
-    example : ndarray of float32, shape (n, features)
-        Some inputs: the signature is inferred from them and the model's answers.
+    example : float32 array [N, d]
+        Some inputs; the signature is inferred from them and the model's answers.
     to : Path
         Directory to make.
     """
@@ -344,12 +345,12 @@ def save_onnx(path: Path, example: NDArray[np.float32], to: Path) -> None:
 
 
 def download(uri: str, to: Path) -> Path:
-    """Bring an artifact directory into ``to`` and say where it lies."""
+    """Copy an artifact directory into ``to``; returns its path."""
     return Path(module().artifacts.download_artifacts(artifact_uri=uri, dst_path=str(to)))
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mapping to ``{"a.b": value}``."""
+    """Turn a nested mapping into a flat one: ``{"a.b": value}``."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, Mapping):

@@ -8,11 +8,11 @@ from models.families import FAMILIES
 from pipelines import lazy
 
 OWN: dict[str, str] = {"sbd": "pipelines.sbd.train.command"}
-"""Family with trainings of its own -> their module; others have one, `pipelines.train_family`."""
+"""Family with trainings of its own -> their module; all others use `pipelines.train_family`."""
 TASKS: dict[str, tuple[str, str]] = {
     name: (OWN.get(name, "pipelines.train_family"), line.summary) for name, line in FAMILIES.items()
 }
-"""name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
+"""Name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 
 EXAMPLE = """examples:
   cczoo train sbd all --features data/processed/sbd.parquet --events data/interim/events
@@ -25,5 +25,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hand over to the family."""
+    """Hand over to the family's training."""
     return lazy.run(TASKS, args.task, args)

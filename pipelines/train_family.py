@@ -1,4 +1,4 @@
-"""``cczoo train NAME`` of a family without programs of its own: train, keep, register."""
+"""``cczoo train NAME`` for a family without programs of its own: train, keep and register."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ MEASURED = {
     "jited_bytes": "{} bytes when jited",
     "stack_bytes": "{} bytes of stack",
 }
-"""Field of a target's report -> how it is printed."""
+"""Field of a target's report -> format in which it is printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; 1 when anything differs, fails or exceeds the budget, or nothing could be run."""
+    """Verify; returns 1 if anything differs, fails or exceeds the budget, or nothing was run."""
     from data.errors import UserError
     from export.budget import parse_budget
     from export.params import VerifyParams

@@ -1,4 +1,4 @@
-"""What a candidate must show to be promoted: a dict of gates.
+"""The gates that a candidate must pass to be promoted: a dict of their modules.
 
 A gate is a module with
 
@@ -32,16 +32,16 @@ GATES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """What a gate says.
+    """The judgement of a gate.
 
     Attributes
     ----------
     passed : bool or None
-        None where the gate doesn't apply (without a champion there is nothing to compare with).
+        None if the gate doesn't apply (without a champion there is nothing to compare with).
     reason : str
         One line for people.
     evidence : dict
-        The numbers.
+        The numbers that the judgement rests on.
     """
 
     passed: bool | None
@@ -50,7 +50,7 @@ class Finding:
 
 
 class Gate(Protocol):
-    """What a gate's module holds."""
+    """The contents of a gate's module."""
 
     Settings: type[Strict]
 
@@ -60,12 +60,12 @@ class Gate(Protocol):
 
 
 def gate(name: str) -> Gate:
-    """A gate by its name.
+    """Find a gate by its name.
 
     Raises
     ------
     UserError
-        With the nearest name, where there is none.
+        When there is no such gate; the message has the nearest name.
     """
     if name not in GATES:
         raise unknown_name("gate", name, GATES)
@@ -73,7 +73,7 @@ def gate(name: str) -> Gate:
 
 
 def judge(comparison: Comparison, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Finding]:
-    """Ask every gate that ``promotion.gates`` names, in its order."""
+    """Ask every gate that ``promotion.gates`` names, in that order."""
     findings = {}
     for name, tree in settings.items():
         asked = gate(name)

@@ -1,4 +1,4 @@
-"""What the candidate costs, measured now, is within its budget."""
+"""The budget gate: the candidate's costs, measured now, must be within its budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Settings(Strict):
-    """``promotion.gates.budget``.
+    """Settings under ``promotion.gates.budget``.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Settings(Strict):
         Registered name -> limits as ``cczoo verify --budget`` takes them; a group's model has
         those of the pooled one.
     targets : tuple of str
-        Measured; as the certificate's.
+        Targets that are measured, named as for the certificate gate.
     """
 
     limits: dict[str, str] = Field(default_factory=dict)
@@ -31,7 +31,7 @@ class Settings(Strict):
 
 
 def check(comparison: Comparison, settings: Settings) -> Finding:
-    """Hold the certificate's costs to the limits."""
+    """Refuse a candidate whose certificate has costs above the limits."""
     from export.budget import parse_budget
 
     pooled = comparison.name.partition(".")[0]

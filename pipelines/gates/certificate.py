@@ -1,4 +1,4 @@
-"""Exported now, built and run here: every target answers as the model."""
+"""The certificate gate: exported now, the candidate must be proved on its targets here."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TARGETS = ("c", "table", "bpf", "mlp-c", "python", "json", "onnx")
 
 
 class Settings(Strict):
-    """``promotion.gates.certificate``.
+    """Settings under ``promotion.gates.certificate``.
 
     Attributes
     ----------
     targets : tuple of str
-        Those of them that can carry the model are proved.
+        Targets to prove, as far as they can carry the model.
     signer : str
         Public SSH key, or file of allowed signers, of whom a signed bundle of the candidate is
-        demanded; empty: no signature is.
+        demanded; if empty, no signature is demanded.
     bundle : str
         Directory of that bundle (``cczoo export ... --sign KEY``); ``{name}`` in it stands for the
         candidate's name.
@@ -37,7 +37,7 @@ class Settings(Strict):
 
 
 def check(comparison: Comparison, settings: Settings) -> Finding:
-    """At least one target proved, none differing; what can't run on this machine is named."""
+    """Pass if at least one target is proved and none differs; name what can't be run here."""
     certificate = comparison.proof(comparison.candidate, settings.targets)
     targets = certificate["targets"]
     proved = [t["target"] for t in targets if t.get("mismatches") == 0 and "error" not in t]
@@ -59,7 +59,7 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
 
 
 def signed(model: ZooModel, settings: Settings) -> tuple[dict[str, str], str]:
-    """Who signed a bundle of this very model, and what is wrong with it (empty: nothing)."""
+    """Signer of a bundle of this very model, and what is wrong with it; empty if nothing is."""
     from export.bundle.manifest import read_bundle
     from export.bundle.plain_files import Broken
     from export.bundle.reemit import differing, refusal

@@ -1,4 +1,4 @@
-"""A candidate beside the champion, measured when a gate asks."""
+"""Compare a candidate with the champion; each measurement is made when a gate asks for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What gates look at.
+    """Candidate and champion with everything that gates judge by.
 
     Attributes
     ----------
@@ -30,12 +30,12 @@ class Comparison:
     candidate, champion : ZooModel
         Entries as fetched; no champion before the first promotion.
     data : Path, optional
-        Data with the test, by default where ``make repro`` leaves the family's; where there is no
-        such file the tests stored with the models are used.
+        Data with the test; by default the file that ``make repro`` makes for the family. If there
+        is no such file, the tests stored with the models are used.
     settings : Params
-        Of which the family's own say what the test is.
+        All settings; those of the family define the test.
     only : dict
-        Attribute -> value, for the model of a group.
+        Attribute -> value, to restrict the test of a group's model to that group.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Comparison:
 
     @cached_property
     def pairing(self) -> Pairing:
-        """Both models on the same test, as their family pairs them.
+        """Measure both models on the same test, as their family pairs them.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Comparison:
         return {}
 
     def proof(self, model: ZooModel, targets: Sequence[str]) -> dict[str, Any]:
-        """Certificate of a model's bundle, exported and verified now; made once."""
+        """Certificate of a model's bundle, which is exported and proved now, once."""
         key = (str(model.directory), tuple(targets))
         if key not in self._proofs:
             from export.proof import prove
@@ -88,7 +88,7 @@ class Comparison:
         return self._proofs[key]
 
     def costs(self, model: ZooModel) -> dict[str, Any]:
-        """What the model costs as C, from a proof that there is already or from one of C alone."""
+        """Costs of the model as C, from a proof made already or else from one of C alone."""
         known = [proof for key, proof in self._proofs.items() if key[0] == str(model.directory)]
         measured = [t for proof in known for t in proof["targets"] if t["target"] == "c"]
         measured = measured or self.proof(model, ["c"])["targets"]

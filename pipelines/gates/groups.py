@@ -1,4 +1,7 @@
-"""No group of users pays for the others: no worse than the champion on any value of any column."""
+"""The groups gate: the candidate must not be worse than the champion for any group of users.
+
+A group is one value of an attribute column.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class Settings(Strict):
-    """``promotion.gates.groups``.
+    """Settings under ``promotion.gates.groups``.
 
     Attributes
     ----------
     margin : float
-        Loss of accuracy per window that is let pass; of families whose worth is no share, in units
+        Loss of accuracy per window that is let pass; for families whose worth is no share, in units
         of a typical worth (:class:`models.judged.Paired`).
     min_windows : int
         Values with fewer windows, or whatever the family counts, aren't judged.
     columns : tuple of str
-        Attribute columns; all of the table when empty.
+        Attribute columns; if empty, all columns of the table.
     """
 
     margin: float = Field(0.03, ge=0, le=1)

@@ -1,4 +1,7 @@
-"""No worse than the champion, beyond a margin, on the fixed test set."""
+"""The test-set gate: the candidate must not lose to the champion on the fixed test set.
+
+A loss within a margin is let pass.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Settings(Strict):
-    """``promotion.gates.test-set``.
+    """Settings under ``promotion.gates.test-set``.
 
     Attributes
     ----------
     margin : float
-        Loss of accuracy, per window and per connection, that is let pass; of families whose worth
+        Loss of accuracy, per window and per connection, that is let pass; for families whose worth
         is no share, in units of a typical worth (:class:`models.judged.Paired`).
     min_windows : int
-        A test of fewer windows, or whatever the family counts, shows nothing.
+        A test of fewer windows, or whatever the family counts, decides nothing.
     """
 
     margin: float = Field(0.01, ge=0, le=1)

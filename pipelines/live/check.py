@@ -1,4 +1,4 @@
-"""Whether the agent computed what the model's features mean, bit for bit."""
+"""Check that the agent computed the model's features bit for bit."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from features.spec import Feature
 def compare(
     run: dict[str, Any], samples: Path, features: Sequence[Feature], params: SbdParams
 ) -> dict[str, int]:
-    """A run's verdicts beside :mod:`features.fixed_sbd` on the very samples the agent took.
+    """Compare a run's features with :mod:`features.fixed_sbd` on the samples that the agent took.
 
     Parameters
     ----------
     run : dict
         A line of live.jsonl; the first subflow ran over WiFi.
     samples : Path
-        Written by the agent.
+        File that the agent has written.
     features : sequence of Feature
         The model's columns.
     params : SbdParams
-        Window settings, the model's.
+        The model's window settings.
 
     Returns
     -------
     dict
-        ``windows`` that Python finds; ``unequal``: those of which any integer differs, or which
-        one side alone has.
+        ``windows``: how many Python finds; ``unequal``: how many have an integer that differs, or
+        are found by one side alone.
     """
     table = np.loadtxt(samples, dtype=np.int64, ndmin=2).reshape(-1, 4)
     nothing = np.zeros(len(table), np.int64)

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run what is not yet in ``<out>/live.jsonl``, then sum up; 1 where a run is missing."""
+    """Do the runs not yet in ``<out>/live.jsonl``, then sum up; returns 1 if one is missing."""
     from data.errors import UserError
     from data.lab.runs import resume
     from export.bpf import live as live_kernel
@@ -99,12 +99,12 @@ def done(records: list[dict[str, Any]], model: str) -> set[tuple[str, str, str, 
 
 
 def tasks(args: argparse.Namespace) -> list[Task]:
-    """Everything asked for; the controls of one repeat, which share its seed, side by side.
+    """All tasks asked for; the controls of one repeat, which share its seed, are side by side.
 
     Raises
     ------
     UserError
-        Unknown scenario, site or congestion control.
+        When a scenario, site or congestion control is unknown.
     """
     from data.errors import unknown_name
     from data.lab import plan

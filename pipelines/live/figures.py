@@ -1,4 +1,4 @@
-"""The counterparts of SmartSBD's Figs. 8, 9 and 10 as SVG."""
+"""Draw the counterparts of SmartSBD's Figs. 8, 9 and 10 as SVG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = {"smartsbd": "#3b82c4", "lia": "#e07b39", "reno": "#3a9d6e"}
 
 
 def write(records: Sequence[Record], out: Path) -> list[str]:
-    """Draw what the records allow.
+    """Draw the figures for which there are records.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _controls(runs: Sequence[Record]) -> list[str]:
 
 
 def _throughput(runs: list[Record]) -> Any:
-    """Boxes over seconds and repeats, normalised to SmartSBD's mean of the site."""
+    """Draw boxes over seconds and repeats, normalised to SmartSBD's mean at the site."""
     sites = _sites(runs)
     figure, axes = _axes(sites, 1, 2.9)
     for axis, site in zip(axes[0], sites, strict=True):
@@ -113,7 +113,7 @@ def _boxes(axis: Any, values: Sequence[Any], controls: Sequence[str]) -> None:
 
 
 def _friendliness(runs: list[Record]) -> Any:
-    """Mean of MPTCP and of the competing TCP, bars of 95 % over repeats."""
+    """Draw the means of MPTCP and of the competing TCP, with bars of 95 % over repeats."""
     sites = _sites(runs)
     figure, axes = _axes(sites, 1, 2.9)
     for axis, site in zip(axes[0], sites, strict=True):
@@ -132,7 +132,7 @@ def _friendliness(runs: list[Record]) -> Any:
 
 
 def _series(runs: list[Record]) -> Any:
-    """Mean over repeats of each second, a row for each site; dotted lines are shifts."""
+    """Draw the mean over repeats of each second, a row per site; dotted lines are shifts."""
     sites = _sites(runs)
     figure, axes = _axes(sites, len(sites), 2.1 * len(sites))
     for axis, site in zip(axes[:, 0], sites, strict=True):

@@ -1,4 +1,4 @@
-"""One live run as a record: throughput of each second, verdicts, and what was true when."""
+"""Make the record of a live run: throughput of each second, verdicts, and the truth over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT = ("seed", "slot", "kernel", "started", "load", "steal", "lateness_us", "th
 
 @dataclass(frozen=True)
 class Task:
-    """One run to do."""
+    """A run to be done."""
 
     scenario: str
     site: str
@@ -36,17 +36,17 @@ class Task:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What tells it from other tasks."""
+        """Values that tell the task from others."""
         return self.scenario, self.site, self.cc, self.repeat
 
     @property
     def name(self) -> str:
-        """Of its files."""
+        """Name of the task's files."""
         return f"{self.scenario}-{self.site}-{self.cc}-{self.repeat}"
 
 
 def window_s(drawn: Scenario) -> float:
-    """T of the paper for the scenario's own delays, in s."""
+    """Window length T of the paper for the scenario's own delays, in s."""
     return WINDOW_MIN_RTTS * max(drawn.base_rtt_ms("wifi"), drawn.base_rtt_ms("lte")) / 1e3
 
 
@@ -56,9 +56,9 @@ def phases(drawn: Scenario, offset_s: float) -> list[dict[str, Any]]:
     Parameters
     ----------
     drawn : Scenario
-        Rates by schedule or constant ones.
+        The scenario, whose rates are constant or follow a schedule.
     offset_s : float
-        When the connection began, on the schedule's clock.
+        Time at which the connection began, on the schedule's clock.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def _rate_mbps(drawn: Scenario, stage: str, time_s: float) -> float:
 
 
 def record(task: Task, lab: dict[str, Any], agent_log: Path | None, model: str) -> dict[str, Any]:
-    """What is kept of one run.
+    """Make the record that is kept of a run.
 
     Parameters
     ----------
     task : Task
-        What was asked for.
+        The task that was run.
     lab : dict
         The lab's record, with ``emulator_t0_s`` and its traffic's ``per_second`` and ``begun_s``.
     agent_log : Path, optional
@@ -108,8 +108,8 @@ def record(task: Task, lab: dict[str, Any], agent_log: Path | None, model: str) 
     Returns
     -------
     dict
-        ``valid`` is false where the host or the lab failed. What the emulator says against the
-        label is kept in ``doubts``.
+        ``valid`` is false if the host or the lab failed. ``doubts`` holds whatever the emulator
+        has measured against the label.
     """
     reasons = lab["reasons"]
     host = [reason for reason in reasons if reason in HOST_REASONS]
@@ -136,7 +136,7 @@ def record(task: Task, lab: dict[str, Any], agent_log: Path | None, model: str) 
     rival = next((i for i, flow in enumerate(drawn.background) if flow.over == "rival"), None)
     moves = any(stage.schedule for stage in drawn.stages.values())
     kept |= {
-        # Where rates move, the emulator's account of the whole run says nothing of the label.
+        # If rates move, the emulator's account of the whole run is no evidence on the label.
         "doubts": [] if moves else kept["doubts"],
         "duration_s": drawn.duration_s,
         "window_s": round(window_s(drawn), 3),

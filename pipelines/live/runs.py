@@ -1,4 +1,4 @@
-"""Live runs carried out in labs of their own, each kept as a line of ``live.jsonl``."""
+"""Carry out live runs in labs of their own; each is kept as a line of ``live.jsonl``."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def carry_out(
     *,
     check: bool = False,
 ) -> None:
-    """Do all tasks; what the kernel's counters say of the time is a record too.
+    """Do all tasks; the kernel's counters over that time are kept as a record too.
 
     Parameters
     ----------
     todo : sequence of Task
-        In the order in which they are begun.
+        The tasks, in the order in which they are begun.
     slots : sequence of int
         Numbers of the labs; as many runs are under way at once.
     out : Path
-        Gets ``live.jsonl`` and the folder ``logs``.
+        Folder that gets ``live.jsonl`` and the folder ``logs``.
     bundle : Bundle
         The exported model.
     controller : Controller
         The same model, loaded into the kernel.
     check : bool
-        Compute the features of each window in Python too.
+        Whether to compute the features of each window in Python too.
     """
     coupled.ensure(build.TARGETS["lia"])
     programs = {"cczoo_sbd": controller.programs, "bpf_lia": live_kernel.operations(coupled.NAME)}
@@ -67,7 +67,7 @@ def carry_out(
 
 
 class _LiveRuns:
-    """Tasks as `data.lab.runs` carries them out; what the host has spoilt is next again."""
+    """Tasks as `data.lab.runs` carries them out; one that the host has spoilt is repeated next."""
 
     def __init__(
         self,

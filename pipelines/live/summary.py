@@ -1,4 +1,4 @@
-"""What live runs show together: throughput, friendliness, delays of detection, cost."""
+"""Sum up live runs: throughput, friendliness, delays of detection, and cost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measured(run: Record, series: str = "mptcp_mbps") -> float:
 
 
 def judged(run: Record, number: int | None = None) -> list[tuple[dict[str, Any], bool]]:
-    """Verdicts whose window lies within one phase (or phase `number`), each with: is it right."""
+    """Verdicts with a window within one phase (or phase `number`), and whether each is right."""
     found = []
     phases = run["phases"] if number is None else [run["phases"][number]]
     for verdict in run["verdicts"]:
@@ -62,13 +62,13 @@ def judged(run: Record, number: int | None = None) -> list[tuple[dict[str, Any],
 
 
 def shift_delays_s(run: Record) -> list[dict[str, Any]]:
-    """How each shift was noticed.
+    """Delay with which each shift was noticed.
 
     Returns
     -------
     list of dict
-        ``delay_s``, from the shift to the first right verdict, None where there is none in that
-        phase; ``already``: the verdict before the shift was, wrongly then, that one.
+        ``delay_s``: time from the shift to the first right verdict, None if the phase has none;
+        ``already``: whether the verdict before the shift, wrong at that time, was that one.
     """
     found = []
     for phase in run["phases"][1:]:
@@ -89,7 +89,7 @@ def shift_delays_s(run: Record) -> list[dict[str, Any]]:
 
 
 def summarise(records: Iterable[Record]) -> dict[str, Any]:
-    """Everything that docs/live.md quotes.
+    """Compute all figures that docs/live.md quotes.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def summarise(records: Iterable[Record]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Per scenario and site the figures of each congestion control; ``verdicts``, ``cost`` and
+        Figures of each congestion control per scenario and site, and ``verdicts``, ``cost`` and
         ``runs`` over all of them.
     """
     records = list(records)
@@ -165,7 +165,7 @@ def phase_mean(run: Record, number: int, series: str = "mptcp_mbps") -> float:
 
 
 def _relative(runs: Sequence[Record], value: Callable[[Record], float]) -> dict[str, Any]:
-    """Ratio to SmartSBD's run of the same seed: both have the same conditions."""
+    """Ratio to SmartSBD's run of the same seed, which had the same conditions."""
     base = {r["seed"]: value(r) for r in runs if r["cc"] == REFERENCE}
     both = [r for r in runs if r["cc"] != REFERENCE and base.get(r["seed"])]
     return {
@@ -256,7 +256,7 @@ def _spread(values: Sequence[float]) -> dict[str, float | None]:
 
 def _cost(runs: Sequence[Record], sessions: Sequence[Record]) -> dict[str, Any]:
     agents = [r["agent"] for r in runs if r["agent"]]
-    heard = [a for a in agents if a["events"]]
+    with_events = [a for a in agents if a["events"]]
     verdicts = [v for r in runs for v in r["verdicts"]]
     ns: dict[str, dict[str, dict[str, int]]] = {}
     for session in sessions:
@@ -271,7 +271,7 @@ def _cost(runs: Sequence[Record], sessions: Sequence[Record]) -> dict[str, Any]:
             "features_us": _spread([v["features_ns"] / 1e3 for v in verdicts]),
             "classify_ns": _spread([v["classify_ns"] for v in verdicts]),
             "cpu_share": interval([a["cpu_s"] / a["wall_s"] for a in agents]),
-            "us_per_event": interval([1e6 * a["cpu_s"] / a["events"] for a in heard]),
+            "us_per_event": interval([1e6 * a["cpu_s"] / a["events"] for a in with_events]),
             "late_rtts": sum(a["late"] for a in agents),
             "lost_events": sum(a["lost"] for a in agents),
             "state_bytes": agents[0]["state_bytes"] if agents else None,
@@ -280,7 +280,7 @@ def _cost(runs: Sequence[Record], sessions: Sequence[Record]) -> dict[str, Any]:
 
 
 def _per_ack(operations: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """Time of all operations, over the calls for acknowledged data."""
+    """Time of all operations divided by the calls for acknowledged data."""
     acks = operations["cong_avoid"]["runs"]
     return {
         "acks": acks,

@@ -1,4 +1,4 @@
-"""The summary of live runs as Markdown, as docs/live.md has it."""
+"""Write the summary of live runs as Markdown, as docs/live.md has it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NAMES = {"smartsbd": "SmartSBD", "lia": "LIA", "reno": "MP Reno"}
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
-    """Tables of all scenarios that the summary has, then verdicts and cost."""
+    """Make tables of all scenarios in the summary, then of verdicts and cost."""
     parts = []
     for scenario, sites in summary["scenarios"].items():
         parts.append(f"### {scenario}\n\n{_scenario(sites)}")

@@ -1,8 +1,8 @@
-"""Moving ``@champion`` and ``@previous``, one at a time, and the log of every move.
+"""Move ``@champion`` and ``@previous``, one at a time, and keep an audit log of every move.
 
 Each move is a run of its own in the experiment ``promotions``, begun before the first alias is
 moved and ended after the last, so that a killed move is finished or undone by the next one. The
-same events are appended to ``mlruns/promotions.jsonl``.
+runs that ended are the audit log; the same events are appended to ``mlruns/promotions.jsonl``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 
 
 class Lost(Exception):
-    """Another move came first; the message says which."""
+    """Another move came first; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Move:
     action : str
         ``promote`` or ``rollback``.
     champion : str
-        The version before, as the mover saw it; empty without one.
+        The version before, as the mover saw it; empty if there was none.
     to : str
         The version after.
     previous : str
-        ``@previous`` after the move; empty for none.
+        ``@previous`` after the move; empty if there is none.
     evidence : mapping
-        For ``evidence.json``.
+        Content of ``evidence.json``.
     reason : str
         In the mover's own words.
     """
@@ -62,7 +62,7 @@ class Move:
 
 
 def champion_of(name: str) -> str:
-    """Version of ``@champion``, empty without one.
+    """Version of ``@champion``; empty if there is none.
 
     Raises
     ------
@@ -73,18 +73,18 @@ def champion_of(name: str) -> str:
 
 
 def aliases(name: str) -> dict[str, str]:
-    """Alias -> version of a registered model."""
+    """Aliases of a registered model: alias -> version."""
     found = tracking.client().get_registered_model(name).aliases
     return {alias: str(version) for alias, version in found.items()}
 
 
 def make(move: Move) -> dict[str, Any]:
-    """Move the aliases and log it.
+    """Move the aliases and add the move to the audit log.
 
     Returns
     -------
     dict
-        The event as the log has it.
+        The event as the audit log has it.
 
     Raises
     ------
@@ -125,9 +125,10 @@ def make(move: Move) -> dict[str, Any]:
 
 
 def history(name: str) -> list[dict[str, Any]]:
-    """Moves of a model, oldest first; ``intact`` says whether the log holds together.
+    """The audit log of a model: its moves, the oldest first.
 
-    Each event names the hash of the one before it: one that was changed or taken out shows.
+    Each event names the hash of the one before it, so that one that was changed or taken out shows:
+    the ``intact`` of the event after it is false.
     """
     condition = f"tags.model = '{name}' and attributes.status = 'FINISHED'"
     runs = tracking.search_runs(EXPERIMENT, condition, "attributes.start_time ASC")
@@ -141,7 +142,7 @@ def history(name: str) -> list[dict[str, Any]]:
 
 
 def standing(events: list[dict[str, Any]]) -> list[str]:
-    """Champions that rollbacks lead back through, the present one last."""
+    """Champions that rollbacks lead back through; the last one is the present champion."""
     stack: list[str] = []
     for event in events:
         if event["action"] == "rollback":
@@ -181,12 +182,12 @@ def _set_previous(client: Any, name: str, version: str) -> None:
 
 
 def settle(name: str) -> None:
-    """Finish or close what a killed move has left, before the aliases are believed.
+    """Finish or close a killed move, before its model's aliases are relied on.
 
     Raises
     ------
     Lost
-        When the move isn't dead but under way.
+        When the move wasn't killed but is still under way.
     """
     client = tracking.client()
     if _open_moves(name):
@@ -200,7 +201,7 @@ def _open_moves(name: str) -> list[Any]:
 
 
 def _recover(client: Any, name: str) -> None:
-    """Finish a killed move whose champion stands, and close one that never got there."""
+    """Finish a killed move that has set its champion, and close one that has not."""
     for run in _open_moves(name):
         if champion_of(name) == run.data.tags["to"]:
             _set_previous(client, name, run.data.tags["previous"])
@@ -212,13 +213,14 @@ def _recover(client: Any, name: str) -> None:
 
 @contextmanager
 def _lock(client: Any, name: str) -> Iterator[None]:
-    """Alone with a model's aliases, on any number of hosts.
+    """Lock a model's aliases against the moves of all other processes, on any host.
 
     The lock is a registered model: its name is a primary key of the store's database, so that of
-    two who make it one is refused. It is gone again after a second or two.
+    two who make it one is refused. It bears the lease of its holder, and is deleted after a second
+    or two.
     """
     lock = f"lock.{name}"
-    tags = {"who": owner.who(), "mark": owner.mark()}
+    tags = {"who": owner.who(), "mark": owner.lease()}
     for last_try in (False, True):
         try:
             client.create_registered_model(lock, tags=tags)
@@ -249,7 +251,7 @@ def _unlock(client: Any, lock: str) -> None:
 
 
 def _tags(client: Any, lock: str) -> dict[str, str]:
-    """Tags of a lock, none where it is gone already."""
+    """Tags of a lock; empty if it is gone already."""
     try:
         return dict(client.get_registered_model(lock).tags)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""The registry: zoo entries as versions of registered models, sent whole and fetched checked.
+"""Store zoo entries in the registry as versions of registered models, and fetch them again.
 
 A version's artifacts are a model in MLflow's own ONNX format with the zoo entry, every file of
-it, under ``entry/``; its tags hold the entry's hash. docs/registry.md.
+it, under ``entry/``; its tags hold the entry's hash. See docs/registry.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Address:
         Raises
         ------
         UserError
-            When it isn't one.
+            When the text isn't an address.
         """
         # A group is meant as it is written: `isp=AT&T` is one, nothing in it is decoded.
         head, _, query = text.removeprefix("registry:").partition("?")
@@ -64,14 +64,14 @@ class Address:
 
     @property
     def registered(self) -> str:
-        """Registered name, of a group the one that its own model has."""
+        """Registered name; for a group it is the name of the group's own model."""
         return group_model(self.name, self.group) if self.group else self.name
 
 
 def group_model(name: str, group: str) -> str:
     """Registered name of a group's own model.
 
-    Characters that a name can't hold become ``-``, long names are cut; a hash then keeps such
+    Characters that a name can't hold become ``-`` and long names are cut; a hash then tells such
     groups apart.
     """
     plain = re.sub(r"[^\w=-]", "-", group)[:LONGEST]
@@ -86,7 +86,7 @@ def point_group(name: str, group: str) -> None:
 
 
 def ensure_model(name: str, tags: Mapping[str, str]) -> bool:
-    """Make a registered model with tags, or give them to the one that is there; whether new."""
+    """Make a registered model with tags, or tag the existing one; returns whether it is new."""
     client = tracking.client()
     try:
         client.create_registered_model(name, tags=dict(tags))
@@ -100,7 +100,7 @@ def ensure_model(name: str, tags: Mapping[str, str]) -> bool:
 
 
 def entry_files(directory: Path) -> dict[str, bytes]:
-    """Name -> content of a directory's files."""
+    """Files of a directory: name -> content."""
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
@@ -111,7 +111,7 @@ def entry_hash(files: Mapping[str, bytes]) -> str:
 
 
 def entry_tags(model: store.ZooModel) -> dict[str, str]:
-    """What a version says of its entry."""
+    """Tags that describe a version's entry."""
     from export.source import source_of
 
     meta = model.meta
@@ -127,7 +127,7 @@ def entry_tags(model: store.ZooModel) -> dict[str, str]:
 
 
 def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
-    """Send one entry's files under a run; returns the artifacts' address."""
+    """Send an entry's files as artifacts of a run; returns their address."""
     model = store.load(directory)
     kept = {*model.meta.files, "meta.json"}
     vectors = model.read_json("vectors.json")["values"][:8]
@@ -144,14 +144,20 @@ def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
 def create_version(
     name: str, source: str, run_id: str, tags: Mapping[str, str], pooled: str = ""
 ) -> str:
-    """Register what lies at ``source``, tags and all, in one step; returns the version.
+    """Register the artifacts at ``source`` with their tags in one step; returns the version.
 
     Parameters
     ----------
-    name, source, run_id, tags
-        Of the version.
+    name : str
+        Registered name.
+    source : str
+        Address of the artifacts.
+    run_id : str
+        The run that they belong to.
+    tags : mapping
+        The version's tags.
     pooled : str
-        For a group's own model, the one that serves the group until a version is promoted.
+        For a group's own model: the model that serves the group until a version is promoted.
     """
     client = tracking.client()
     new = ensure_model(name, {"until_promoted": pooled} if pooled else {})
@@ -162,19 +168,19 @@ def create_version(
 
 
 def clean(experiment: str) -> list[str]:
-    """Remove what killed registrations left: their versions, and close their runs.
+    """Remove the versions that killed registrations have left, and close their runs.
 
     Returns
     -------
     list of str
-        ``name/version`` of what was removed.
+        ``name/version`` of each removed version.
     """
     client = tracking.client()
     removed: list[str] = []
     # All of them first: closing one while paging would shift the pages.
     for run in list(tracking.search_runs(experiment, "attributes.status = 'RUNNING'")):
-        mark = run.data.tags.get("writer", "")
-        if mark and owner.is_gone(mark, STALE_S):
+        lease = run.data.tags.get("writer", "")
+        if lease and owner.is_gone(lease, STALE_S):
             removed += drop_versions(run.info.run_id)
             client.set_terminated(run.info.run_id, "KILLED")
     return removed
@@ -196,7 +202,7 @@ def find(address: Address) -> Any:
     Raises
     ------
     UserError
-        With what there is instead.
+        When there is no such version; the message names what there is instead.
     """
     client, name = tracking.client(), address.registered
     registered = _registered(name)
@@ -226,7 +232,7 @@ def own(address: Address) -> str:
     Raises
     ------
     UserError
-        When there is none, or a group uses the pooled model, whose aliases serve others too.
+        When there is none, or the group uses the pooled model, whose aliases serve others too.
     """
     pooled = _registered(address.registered).tags.get("uses")
     if pooled:
@@ -238,7 +244,7 @@ def own(address: Address) -> str:
 
 
 def serving(name: str) -> Any:
-    """Version that ``@champion`` of a registered name leads to, None where there is none yet.
+    """Version that ``@champion`` of a registered name leads to; None if there is none yet.
 
     For a group whose own model was never promoted it is the pooled champion.
     """
@@ -265,12 +271,12 @@ def _registered(name: str) -> Any:
 
 
 def check_there(name: str) -> None:
-    """Refuse to look a name up in a store that nothing has made yet: looking would make it.
+    """Refuse to look a name up in a store that does not exist yet: looking would create it.
 
     Raises
     ------
     UserError
-        As for a store without models.
+        With the same message as for a store without models.
     """
     if tracking.is_missing():
         raise _no_model_yet(name)
@@ -284,14 +290,14 @@ def _no_model_yet(name: str) -> UserError:
 
 
 def nearest(name: str) -> str:
-    """Hint at the zoo's name that a mistyped one is like, "" where there is none."""
+    """Hint at the zoo's name that is nearest to a mistyped one; "" if there is none."""
     names = store.names()
     near = [] if name in names else difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def fetch(version: Any) -> Path:
-    """A version's entry as a local directory, every hash checked.
+    """Bring a version's entry into a local directory and check that it is intact.
 
     Raises
     ------
@@ -320,17 +326,17 @@ def fetch(version: Any) -> Path:
 
 
 def fetch_entry(text: str) -> str:
-    """Bring ``NAME[@ALIAS|/VERSION][?group=GROUP]`` into a local directory.
+    """Bring the entry at ``NAME[@ALIAS|/VERSION][?group=GROUP]`` into a local directory.
 
     Parameters
     ----------
     text : str
-        The champion by default.
+        The address; without alias and version it is that of the champion.
 
     Returns
     -------
     str
-        The directory, its hashes checked.
+        The directory of the intact entry.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""A training as a directory of plain files: what is sent to the registry, now or later.
+"""Keep trainings as directories of plain files, and send them to the registry now or later.
 
-``record.json`` says what was trained from what; ``reports/`` holds result tables and
-``zoo/<registered name>/`` one entry each. Records that wait lie in ``mlruns/offline``.
+The ``record.json`` of such a record states what was trained from what; ``reports/`` holds result
+tables and ``zoo/<registered name>/`` one entry each. Records that wait lie in the outbox,
+``mlruns/offline``.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ from pipelines.registry import owner
 
 
 class Content(Strict):
-    """``record.json``.
+    """Content of ``record.json``.
 
     Attributes
     ----------
     id : str
-        Sent with the run: a record is not sent twice.
+        Sent with the run, so that a record is not sent twice.
     experiment, run : str
-        Names.
+        Names of the experiment and of the run.
     params : mapping
         Settings of the training, nested.
     metrics : mapping
-        Flat and finite.
+        Figures of the training, flat and finite.
     dataset_hash, git_commit, command, written : str
-        Of the training.
+        Data, code, command and time of the training.
     versions : mapping
-        Registered name -> tags besides those that the entry itself says.
+        Registered name -> tags besides those that the entry itself states.
     pooled : str
-        Of a training of groups: the model that serves a group which has none of its own, or whose
-        own isn't promoted yet; ``versions`` holds it too.
+        After a training of groups, the model that serves each group that has no model of its own or
+        whose own model isn't promoted yet; ``versions`` holds it too.
     pointed : tuple of str
-        Registered names of groups that have none of their own.
+        Registered names of groups that have no model of their own.
     """
 
     id: str
@@ -66,26 +67,26 @@ class Content(Strict):
 
 @dataclass(frozen=True)
 class Training:
-    """What a training hands over.
+    """The results of a training that are registered.
 
     Attributes
     ----------
     experiment, run : str
-        Names.
+        Names of the experiment and of the run.
     params : mapping
-        Nested settings.
+        Settings of the training, nested.
     metrics : mapping
-        Flat; what isn't finite is left out.
+        Figures of the training, flat; those that aren't finite are left out.
     dataset_hash : str
         SHA-256 of the training table.
     entries : mapping
         Registered name -> the entry's directory.
     tags : mapping
-        Registered name -> more tags of its version, such as ``budget`` and ``group``.
+        Registered name -> more tags of the version, such as ``budget`` and ``group``.
     reports : Path, optional
         Directory of result tables.
     pooled, pointed
-        As in `Content`.
+        The same as in `Content`.
     """
 
     experiment: str
@@ -101,12 +102,12 @@ class Training:
 
 
 def offline_folder() -> Path:
-    """Where records wait."""
+    """The outbox: the folder in which records wait to be sent."""
     return tracking.ROOT / "mlruns" / "offline"
 
 
 def write(training: Training) -> Path:
-    """Keep a training as a record, whole or not at all; returns its directory."""
+    """Write a training as a record into the outbox, whole or not at all; returns its directory."""
     folder = offline_folder()
     folder.mkdir(parents=True, exist_ok=True)
     identity = uuid.uuid4().hex
@@ -141,7 +142,7 @@ def write(training: Training) -> Path:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Wait for others of this checkout that send records; a killed one doesn't hold us up."""
+    """Lock the outbox against other processes of this checkout; a killed one holds no lock."""
     folder = offline_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -150,23 +151,23 @@ def alone() -> Iterator[None]:
 
 
 def waiting() -> list[Path]:
-    """Records that have not been sent, oldest first."""
+    """Records in the outbox, which have not been sent; the oldest first."""
     return sorted(path.parent for path in offline_folder().glob("[!.]*/record.json"))
 
 
 def send(directory: Path) -> dict[str, Any]:
-    """Send a record; versions come last, all of them or none, then their ``@candidate``.
+    """Send a record; the versions come last, all of them or none, then their ``@candidate``.
 
     Parameters
     ----------
     directory : Path
-        Of :func:`write`.
+        The record, as :func:`write` returned it.
 
     Returns
     -------
     dict
-        ``experiment``, ``run`` (its id), ``versions`` (name -> version) and ``removed``, what
-        killed registrations had left.
+        ``experiment``, ``run`` (its id), ``versions`` (name -> version) and ``removed`` (versions
+        that killed registrations had left).
     """
     path = directory / "record.json"
     try:
@@ -194,7 +195,7 @@ def send(directory: Path) -> dict[str, Any]:
 
 
 def _sent(client: Any, content: Content) -> dict[str, str] | None:
-    """Versions that an earlier call, killed at its end, has made; its run under the empty name."""
+    """Versions made by an earlier call that was killed at its end; "" -> the id of its run."""
     condition = f"tags.record = '{content.id}' and attributes.status = 'FINISHED'"
     found = next(tracking.search_runs(content.experiment, condition), None)
     if found is None:
@@ -207,7 +208,7 @@ def _sent(client: Any, content: Content) -> dict[str, str] | None:
 def _register(directory: Path, content: Content) -> dict[str, str]:
     tags = {
         "record": content.id,
-        "writer": owner.mark(),
+        "writer": owner.lease(),
         "git_commit": content.git_commit,
         "command": content.command,
     }

@@ -1,4 +1,4 @@
-"""Who writes to the registry, and whether a writer that left something behind is still there."""
+"""The lease of a process that writes to the registry, and whether its holder is still there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def who() -> str:
-    """``user@host``; the user is the MLflow server's where one is set."""
+    """``user@host``; the user is the MLflow server's if one is set."""
     try:
         user = os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
     except (KeyError, OSError):
@@ -20,27 +20,28 @@ def who() -> str:
 
 
 def now() -> str:
-    """UTC, to the second, as ISO 8601."""
+    """The time in UTC, to the second, as ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def mark() -> str:
-    """Name of the process, ``host/pid/start/time``, to be left where work has begun."""
+def lease() -> str:
+    """Lease of this process, ``host/pid/start/time``, to be left with work that it has begun."""
     pid = os.getpid()
     return f"{socket.gethostname()}/{pid}/{_started(pid)}/{int(time.time())}"
 
 
-def is_gone(mark: str, patience_s: float) -> bool:
-    """Whether the process that left a mark will not come back to it.
+def is_gone(lease: str, patience_s: float) -> bool:
+    """Whether a lease is void: the process that holds it has ended, and nobody will go on.
 
     Parameters
     ----------
-    mark : str
-        Of :func:`mark`.
+    lease : str
+        As made by :func:`lease`.
     patience_s : float
-        After so long a process of another host counts as gone; one of this host is looked up.
+        Age in seconds at which the lease of another host's process becomes void; a process of this
+        host is looked up instead.
     """
-    host, pid, started, time_s = [*mark.split("/"), "", "", ""][:4]
+    host, pid, started, time_s = [*lease.split("/"), "", "", ""][:4]
     if not (pid.isdigit() and time_s.isdigit()):
         return True
     if host == socket.gethostname():
@@ -49,7 +50,7 @@ def is_gone(mark: str, patience_s: float) -> bool:
 
 
 def _started(pid: int) -> str:
-    """The kernel's start time of a process (a pid alone may come again), empty without one."""
+    """The kernel's start time of a process (its pid may come again); empty if there is none."""
     try:
         # The name in parentheses may hold spaces; field 22 is the 20th after it.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]

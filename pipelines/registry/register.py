@@ -81,9 +81,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def by_family(zoo: Path) -> dict[str, dict[str, Path]]:
-    """Family -> registered name -> directory, of the entries that the registry takes.
+    """Entries that the registry takes: family -> registered name -> directory.
 
-    It keeps models as ONNX: a function's table (nuwa-tanh) has none.
+    The registry keeps models as ONNX, which a function's table (nuwa-tanh) doesn't have.
     """
     found: dict[str, dict[str, Path]] = {}
     for name in store.names(zoo):
@@ -102,7 +102,7 @@ def training(
     *,
     tags: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Training:
-    """What is registered of a training: the only place that puts it together.
+    """Put together what is registered of a training; nothing else does this.
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def training(
     settings : Path, optional
         The file with the parameters.
     metrics : mapping
-        Flat.
+        Figures of the training, flat.
     data : Path or str
         The training data, or its hash.
     tags : mapping, optional
-        Registered name -> tags of its version; by default that nothing is proved or limited.
+        Registered name -> tags of its version; by default, they state no proof and no budget.
     """
     families = {name_of(store.load(path).meta) for path in entries.values()}
     if len(families) != 1:
@@ -134,12 +134,12 @@ def training(
 
 
 def is_offline(flag: bool) -> bool:
-    """Whether records are kept to be sent later: ``--offline``, or ``CCZOO_OFFLINE=1``."""
+    """Whether records stay in the outbox for now: ``--offline``, or ``CCZOO_OFFLINE=1``."""
     return flag or os.environ.get("CCZOO_OFFLINE") == "1"
 
 
 def send(training: Training, offline: bool) -> dict[str, Any]:
-    """Register, and say on stderr what became a candidate; returns as :func:`register`."""
+    """Register, and print each new candidate to stderr; returns the same as :func:`register`."""
     result = register(training, offline=is_offline(offline))
     for name, version in result["versions"].items():
         print(f"registered {name} version {version} as @candidate", file=sys.stderr)
@@ -147,16 +147,16 @@ def send(training: Training, offline: bool) -> dict[str, Any]:
 
 
 def register(training: Training, *, offline: bool) -> dict[str, Any]:
-    """Keep a training's record and, unless offline, send it and those that wait.
+    """Put a training's record into the outbox and, unless offline, send all records in it.
 
-    A record stands on disk before anything is sent: a registration that is killed, or whose server
+    A record is on disk before anything is sent: a registration that is killed, or whose server
     goes away, is made good by the next one, or by ``--sync``.
 
     Returns
     -------
     dict
-        As :func:`pipelines.registry.outbox.send`; offline ``run`` and ``versions`` are empty, and
-        ``waiting`` is the record's directory.
+        The same as from :func:`pipelines.registry.outbox.send`; offline ``run`` and ``versions``
+        are empty, and ``waiting`` is the record's directory.
     """
     if not offline:
         with outbox.alone():
@@ -173,7 +173,7 @@ def register(training: Training, *, offline: bool) -> dict[str, Any]:
 
 
 def _send_waiting() -> dict[Path, dict[str, Any]]:
-    """Send every record, oldest first."""
+    """Send every record in the outbox, the oldest first."""
     sent = {}
     for record in outbox.waiting():
         try:
@@ -187,7 +187,7 @@ def _send_waiting() -> dict[Path, dict[str, Any]]:
 
 
 def read_certificates(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Model hash -> certificate, of the bundles below a folder."""
+    """Certificates of the bundles below a folder: model hash -> certificate."""
     found: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*/certificate.json")):
         certificate = json.loads(path.read_text(encoding="utf-8"))
@@ -199,7 +199,7 @@ def read_certificates(folder: Path) -> dict[str, Mapping[str, Any]]:
 def tags_of(
     directory: Path, certificates: Mapping[str, Mapping[str, Any]], budget: str = ""
 ) -> dict[str, str]:
-    """Tags of a version that its entry doesn't say: certificate and budget."""
+    """Tags of a version that its entry doesn't state: certificate and budget."""
     from export.source import source_of
 
     certificate = certificates.get(source_of(store.load(directory)).model_hash)

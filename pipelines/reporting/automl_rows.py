@@ -1,4 +1,4 @@
-"""AutoML beside Table 5: rows for its table, and what was spent."""
+"""AutoML in the report: its rows beside Table 5, and what the search has spent."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pipelines.reporting.markup import Column, Html, paragraph, stacked, table
 
 
 def kept(inputs: Inputs) -> Table5:
-    """What the command printed when it was last run; without rows where it never was."""
+    """Results of the command's last run; without rows if it was never run."""
     path = inputs.root / "benchmarks" / "results" / AUTO_TABLE5.name
     return inputs.optional(AUTO_TABLE5, path) or Table5(paper={}, runs={}, rows=())
 
 
 def spent(inputs: Inputs) -> str:
-    """Budget, cost and paired differences of each backend; empty where there is none."""
+    """Budget, cost and paired differences of each backend; empty if there is none."""
     runs = kept(inputs).runs
     if not runs:
         return ""

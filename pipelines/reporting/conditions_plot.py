@@ -1,4 +1,4 @@
-"""What the centres of the groups of path conditions look like."""
+"""Plot the centres of the groups of path conditions."""
 
 from __future__ import annotations
 

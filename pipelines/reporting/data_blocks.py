@@ -1,4 +1,4 @@
-"""Section "the data": what was collected, what was kept, what became windows."""
+"""Section "the data": how many logs were collected and kept, and how many windows they gave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipelines.reporting.markup import Column, code, details, figure, paragraph,
 
 
 def kept(inputs: Inputs) -> str:
-    """Logs per data set and family, with the conditions they span."""
+    """Table of the logs per data set and family, with the conditions that they span."""
     rows: list[list[Any]] = []
     found = rawdata.conditions(inputs)
     windows = _windows_per_family(inputs)
@@ -47,7 +47,7 @@ def kept(inputs: Inputs) -> str:
 
 
 def validity(inputs: Inputs) -> str:
-    """How many runs were accepted, and why the others were not."""
+    """Table of how many runs were accepted, and why the others were not."""
     found = rawdata.validity(inputs)
     rows = [
         [one["campaign"], one["runs"], one["valid"], one["kept"], f"{100 * one['rate']:.1f} %"]
@@ -72,7 +72,7 @@ def validity(inputs: Inputs) -> str:
 
 
 def boxes(inputs: Inputs) -> str:
-    """Fig. 3's counterpart."""
+    """Counterpart of the paper's Fig. 3: box plots of RTTs."""
     samples = rawdata.rtt_samples(inputs)
     if not samples:
         return paragraph("No logs of the four sites are kept yet.")
@@ -126,7 +126,7 @@ def windows(inputs: Inputs) -> str:
 
 
 def without(inputs: Inputs) -> str:
-    """Connections without any window, and why."""
+    """Table of connections without any window, and of the reasons."""
     counts = inputs.feature_counts()
     lost = counts["connections_without_window"]
     if not lost["count"]:

@@ -1,4 +1,4 @@
-"""Distributions of the features that moved most, and how far each moved in each group."""
+"""Plot the distributions of the features that moved most, and how far each moved per group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _MOST_GROUPS = 12
-"""Lines of the map: those that moved most."""
+"""Lines of the map: the groups that moved most."""
 
 
 def draw(
@@ -25,7 +25,7 @@ def draw(
     groups: Sequence[Mapping[str, Any]],
     suffix: str,
 ) -> bytes:
-    """One panel per feature with both distribution functions, and a map of group by feature.
+    """Draw a panel per feature with both distribution functions, and a map of group by feature.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ def draw(
     names : sequence of str
         Features to show, at least one.
     groups : sequence of mapping
-        Of :func:`models.sbd.drift.compare.compare`.
+        Results of :func:`models.sbd.drift.compare.compare`.
     suffix : str
         ``.svg`` or ``.png``.
     """
     from matplotlib import pyplot
 
-    told = [row for row in groups if row["features"]]
-    told = sorted(told, key=lambda row: -row["features"][0]["ks"])[:_MOST_GROUPS]
+    shown = [row for row in groups if row["features"]]
+    shown = sorted(shown, key=lambda row: -row["features"][0]["ks"])[:_MOST_GROUPS]
     rows = -(-len(names) // _COLUMNS)
     with figures.style():
-        fig = pyplot.figure(figsize=(9, 2.1 * rows + 0.7 + 0.3 * len(told)), layout="constrained")
+        fig = pyplot.figure(figsize=(9, 2.1 * rows + 0.7 + 0.3 * len(shown)), layout="constrained")
         halves = fig.subfigures(
-            2, 1, squeeze=False, height_ratios=[2.1 * rows, 0.7 + 0.3 * len(told)]
+            2, 1, squeeze=False, height_ratios=[2.1 * rows, 0.7 + 0.3 * len(shown)]
         )
         upper, lower = halves[0, 0], halves[1, 0]
         panels = upper.subplots(rows, _COLUMNS, sharey=True, squeeze=False)
@@ -61,11 +61,11 @@ def draw(
             axis.set_title(name)
         panels[0, 0].legend(loc="best")
         axis = lower.subplots()
-        distance = [[_ks(row, name) for name in names] for row in told]
+        distance = [[_ks(row, name) for name in names] for row in shown]
         image = axis.imshow(distance, vmin=0, vmax=1, aspect="auto", cmap="viridis")
         axis.grid(False)
         axis.set_xticks(range(len(names)), names, rotation=20, ha="right")
-        axis.set_yticks(range(len(told)), [row["group"] for row in told])
+        axis.set_yticks(range(len(shown)), [row["group"] for row in shown])
         lower.colorbar(image, ax=axis, label="KS distance")
         if suffix == ".svg":
             title = "Features of new logs against the training set"
@@ -76,7 +76,7 @@ def draw(
 
 
 def _weights(table: Windows) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Every connection counts alike, as in the test."""
+    """Weights of rows by which every connection counts alike, as in the test."""
     _, of, count = np.unique(table.group, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / count[of], dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Section "into the kernel": the exported tree, what scaling cost, what was verified."""
+"""Section "into the kernel": the exported tree, the cost of integers, and what was proved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOP_LEVELS = 4
 
 
 def drawn(inputs: Inputs) -> str:
-    """The tree as it is exported: its first levels, and folded away the whole of it."""
+    """Drawing of the exported tree: its first levels, and, folded away, the whole of it."""
     from export.document import loads
     from export.forms.tree import Tree
 
@@ -38,7 +38,7 @@ def drawn(inputs: Inputs) -> str:
 
 
 def scaling(inputs: Inputs) -> str:
-    """Accuracy lost on the way from floating point to integers."""
+    """Table of the accuracy lost on the way from floating point to integers."""
     rows: list[list[Any]] = []
     for model in _models(inputs):
         loss = model.meta.quantization_error
@@ -73,7 +73,7 @@ def scaling(inputs: Inputs) -> str:
 
 
 def certificates(inputs: Inputs) -> str:
-    """What ``cczoo verify`` found."""
+    """Table of the certificates that ``cczoo verify`` has written."""
     rows: list[list[Any]] = []
     problems = []
     for bundle, found in inputs.certificates().items():
@@ -119,7 +119,7 @@ def _models(inputs: Inputs) -> list[ZooModel]:
         try:
             found.append(load(name, inputs.trained))
         except UserError:
-            continue  # `cczoo zoo verify` tells what is wrong with it
+            continue  # `cczoo zoo verify` reports what is wrong with it
     if not found:
         raise MissingInput(inputs.trained, "cczoo train sbd fit")
     return found

@@ -1,4 +1,4 @@
-"""Sections that families of models add to the report: their blocks, drawn as everything else."""
+"""Draw the sections that families of models add to the report, in the style of all others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def sections(root: Path, missing: list[str]) -> list[dict[str, Any]]:
-    """A section for each family that has anything to show.
+    """Make a section for each family that has anything to show.
 
     Parameters
     ----------

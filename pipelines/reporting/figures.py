@@ -1,4 +1,4 @@
-"""Matplotlib figures as inline SVG that reads on light and on dark pages."""
+"""Render matplotlib figures as inline SVG that reads well on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STYLE: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib without a display, in the report's style; the process's own is restored."""
+    """Use matplotlib without a display and in the report's style while the block runs."""
     import matplotlib
 
     matplotlib.use("Agg", force=True)
@@ -58,7 +58,7 @@ def style() -> Iterator[None]:
 
 
 def bars(values: Sequence[Interval]) -> list[list[float]]:
-    """Lengths of the error bars below and above the means; 0 where there is no limit."""
+    """Lengths of the error bars below and above the means; 0 if there is no limit."""
     ends: list[list[float]] = [[], []]
     for value in values:
         mean, low, high = value["mean"], value["low"], value["high"]

@@ -47,7 +47,7 @@ def protocols(inputs: Inputs) -> dict[str, dict[str, Accuracy]]:
 
 
 def overview(inputs: Inputs) -> str:
-    """Every model under every protocol."""
+    """Table of every model under every protocol."""
     found = protocols(inputs)
     shown = (
         ("within", "four sites, splits"),
@@ -87,7 +87,7 @@ def overview(inputs: Inputs) -> str:
 
 
 def families(inputs: Inputs) -> str:
-    """Which families are hard when they were not trained on."""
+    """Table of the accuracy on each family when it was not trained on."""
     rows_in = inputs.table(LOFO).families
     if not rows_in:
         return paragraph("Too few families of conditions to leave one out.")
@@ -117,7 +117,7 @@ def families(inputs: Inputs) -> str:
 
 
 def coverage(inputs: Inputs) -> str:
-    """How often there is an answer, and how often it is right."""
+    """Figure and table of how often there is an answer, and how often it is right."""
     from matplotlib import pyplot
 
     nested = inputs.table(LOFO).nested
@@ -177,7 +177,7 @@ def coverage(inputs: Inputs) -> str:
 
 
 def delay(inputs: Inputs) -> str:
-    """Time to a verdict per data set."""
+    """Table of the time to a verdict per data set."""
     found = inputs.table(DELAY)
     models = _shown(inputs, found)
 
@@ -217,7 +217,7 @@ def delay(inputs: Inputs) -> str:
 
 
 def confusion(inputs: Inputs) -> str:
-    """What was taken for what."""
+    """Table of windows by truth and answer."""
     found = inputs.table(CONFUSION)
     titles = {
         "within": "four sites",
@@ -234,9 +234,9 @@ def confusion(inputs: Inputs) -> str:
             if one is None:
                 continue
             row: list[Any] = [title]
-            for said in (one.confusion.SB, one.confusion.NSB):
-                total = said.SB + said.NSB + said.undecided or 1
-                row += [f"{n} ({100 * n / total:.1f} %)" for n in (said.SB, said.NSB)]
+            for counted in (one.confusion.SB, one.confusion.NSB):
+                total = counted.SB + counted.NSB + counted.undecided or 1
+                row += [f"{n} ({100 * n / total:.1f} %)" for n in (counted.SB, counted.NSB)]
             rows.append(row)
     columns = [
         Column("tested on", number=False),
@@ -294,7 +294,7 @@ def calibration(inputs: Inputs) -> str:
 
 
 def _shown(inputs: Inputs, found: Mapping[str, object]) -> list[str]:
-    """The chosen general model first, then the paper's, as far as they are there."""
+    """Names of the chosen general model, then of the paper's, as far as they are there."""
     choice = inputs.optional(PLUS)
     wanted = [choice.chosen] if choice else []
     wanted += ["smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "threshold"]

@@ -1,4 +1,4 @@
-"""What ``cczoo train sbd groups`` decided: on a terminal, as a figure, in the report."""
+"""Show what ``cczoo train sbd groups`` decided: on a terminal, as a figure, in the report."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COMMAND = (
     "--out reports/groups --no-register"
 )
 NAMED = 40
-"""So many groups have their names in the figure and all their rows on a terminal."""
+"""Up to this number, groups have their names in the figure and all their rows on a terminal."""
 
 
 def show(result: Grouped) -> None:
-    """Print a row per group, of many groups those with a model of their own, and the counts."""
+    """Print the counts and a row per group; of many groups, only those with their own model."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -59,7 +59,7 @@ def draw(result: Grouped) -> str:
 
 
 def groups(inputs: Inputs) -> str:
-    """Section of the report: the figure, a row per group, how it was decided."""
+    """Section of the report: the figure, a row per group, and how it was decided."""
     result = inputs.table(GROUPS, "groups", COMMAND)
     columns = [
         markup.Column("group", number=False),

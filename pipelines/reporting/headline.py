@@ -1,4 +1,4 @@
-"""The aims, what was measured against them, and the few numbers that stand for a run."""
+"""The aims, the measurements that they are compared with, and a run's few headline numbers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Aim:
     Attributes
     ----------
     key : str
-        Name in ``headline.json``; empty where the aim isn't a number of it.
+        Name in ``headline.json``; empty if the aim isn't a number of it.
     text : str
         What was aimed at.
     measured : Interval or None
-        What was measured; ``None`` where its table is missing.
+        What was measured; ``None`` if its table is missing.
     of : str
-        Which model it was.
+        The model that was measured.
     met : bool or None
-        ``None`` where nothing was measured.
+        Whether the aim is met; ``None`` if nothing was measured.
     paper : float, optional
         The paper's number.
     """
@@ -46,7 +46,7 @@ class Aim:
 
 
 def aims(inputs: Inputs) -> list[Aim]:
-    """Every aim of the work, measured from the tables, not from anyone's word."""
+    """Every aim of the work, with what the tables show for it."""
     found = protocols(inputs)
     try:
         sites = accuracies(inputs)
@@ -92,7 +92,7 @@ def aims(inputs: Inputs) -> list[Aim]:
 
 
 def numbers(inputs: Inputs) -> dict[str, float | int]:
-    """The flat ``headline.json``: fewer than ten numbers; what wasn't measured is left out."""
+    """Content of ``headline.json``, flat: fewer than ten numbers, without those not measured."""
     found: dict[str, float | int] = {}
     try:
         frame = inputs.features
@@ -107,7 +107,7 @@ def numbers(inputs: Inputs) -> dict[str, float | int]:
 
 
 def shortfalls(inputs: Inputs, unmet: list[Aim]) -> list[str]:
-    """For each aim that isn't met, where the accuracy is lost, from the tables."""
+    """Explain from the tables, for each aim that isn't met, where accuracy is lost."""
     keys = {aim.key for aim in unmet}
     texts = []
     if keys & {"unseen_18", "unseen_18_varied"}:
@@ -139,7 +139,7 @@ def shortfalls(inputs: Inputs, unmet: list[Aim]) -> list[str]:
 
 
 def explanations(inputs: Inputs) -> list[tuple[str, str]]:
-    """Headings and texts of ``docs/deviations.md`` that tell why a number falls short."""
+    """Headings and texts of ``docs/deviations.md`` that explain why a number falls short."""
     path = inputs.root / "docs" / "deviations.md"
     if not path.is_file():
         return []

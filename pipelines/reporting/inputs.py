@@ -1,4 +1,7 @@
-"""What the report reads. Anything may be missing: a section then says so, and how to make it."""
+"""The files that the report reads.
+
+Any of them may be missing: a section then states so, with the command that makes the file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class MissingInput(Exception):
-    """An input isn't there, or of another version: what it is, and the command that makes it."""
+    """An input is missing or of another version; names it and the command that makes it."""
 
     def __init__(self, path: Path, command: str, why: str = "") -> None:
         super().__init__(why or f"{path} is missing")
@@ -45,31 +48,33 @@ class Inputs:
 
     @property
     def raw(self) -> Path:
-        """Compact logs of the lab, one directory per campaign."""
+        """Folder of the lab's compact logs, with one directory per campaign."""
         return self.root / "data" / "raw"
 
     @property
     def events(self) -> Path:
-        """What ``cczoo ingest`` wrote."""
+        """Folder that ``cczoo ingest`` has written."""
         return self.root / "data" / "interim" / "events"
 
     @property
     def trained(self) -> Path:
-        """Models trained here."""
+        """Folder of the models trained here."""
         return self.root / "models" / "trained"
 
     def reproduction(self) -> tuple[Verdict, ...]:
-        """Whether each released model was trained here to the same; see `cczoo zoo reproduced`."""
+        """How each released model compares with the one trained here (`cczoo zoo reproduced`)."""
         path = self.root / "reports" / REPRODUCTION.name
         return self.result(REPRODUCTION, path, f"cczoo zoo reproduced --out {path}").models
 
     def result(self, file: ResultFile[T], path: Path, command: str = "") -> T:
-        """A result file; ``command`` makes it where it isn't the one that the file names.
+        """Read a result file.
+
+        ``command`` is the command that makes it, if it isn't the one that the file names.
 
         Raises
         ------
         MissingInput
-            When it isn't there, or isn't what this version writes.
+            When the file is missing, or isn't as this version writes it.
         """
         command = command or file.made_by
         if not path.is_file():
@@ -80,11 +85,11 @@ class Inputs:
             raise MissingInput(path, command, str(error)) from None
 
     def table(self, file: ResultFile[T], folder: str = "sbd", command: str = "") -> T:
-        """A result of ``cczoo train sbd``, below ``reports``; see `result`."""
+        """Read a result of ``cczoo train sbd`` below ``reports``; see `result`."""
         return self.result(file, self.root / "reports" / folder / file.name, command)
 
     def optional(self, file: ResultFile[T], path: Path | None = None) -> T | None:
-        """As `table` or, with a path, `result`; ``None`` where it is missing or can't be read."""
+        """Do as `table` or, with a path, `result`; ``None`` if it is missing or can't be read."""
         try:
             return self.table(file) if path is None else self.result(file, path)
         except MissingInput as error:
@@ -113,14 +118,14 @@ class Inputs:
         return pl.read_parquet(path)
 
     def feature_counts(self) -> dict[str, Any]:
-        """Counts that ``cczoo features sbd --json`` printed."""
+        """Counts that ``cczoo features sbd --json`` has printed."""
         path = self.root / "data" / "processed" / "sbd.json"
         counts: dict[str, Any] = _json(path, "make repro")
         return counts
 
     @cached_property
     def campaigns(self) -> dict[str, list[dict[str, Any]]]:
-        """Campaign -> its records, one per run, without the scenarios.
+        """Records of each campaign, one per run, without the scenarios: campaign -> records.
 
         Raises
         ------
@@ -144,7 +149,7 @@ class Inputs:
 
     @cached_property
     def labels(self) -> dict[str, list[dict[str, str]]]:
-        """Campaign -> rows of its ``labels.csv``; only logs that are there."""
+        """Labels of the logs that are there: campaign -> rows of its ``labels.csv``."""
         found = {}
         for path in sorted(self.raw.glob("*/labels.csv")):
             with path.open(encoding="utf-8", newline="") as file:
@@ -155,7 +160,7 @@ class Inputs:
         return found
 
     def certificates(self) -> dict[str, dict[str, Any]]:
-        """Bundle -> certificate of its verification.
+        """Certificates of the verified bundles: bundle -> certificate.
 
         Raises
         ------
@@ -169,7 +174,7 @@ class Inputs:
         return {path.parent.name: _json(path, "cczoo verify") for path in paths}
 
     def benchmark(self, name: str, command: str, key: str = "") -> Any:
-        """What a benchmark has kept, or one entry of it; ``command`` is the one that measures.
+        """Read the results of a benchmark, or one entry of them; ``command`` measures them.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 MANY = 8
-"""A table of more columns is set in smaller type, so that it fits."""
+"""A table of more columns than this is set in smaller type, so that it fits."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Html:
     text: str
 
     def __html__(self) -> str:
-        """For templates, which escape all else."""
+        """Return the markup to templates, which escape all other text."""
         return self.text
 
 
@@ -33,7 +33,7 @@ class Column:
 
 
 def interval(value: Mapping[str, Any] | None, paper: float | None = None) -> Html:
-    """``mean`` with ``low–high`` beneath, and the paper's figure where it has one."""
+    """``mean`` with ``low–high`` beneath, and the paper's figure if there is one."""
     return _made("interval", value, paper)
 
 
@@ -48,7 +48,7 @@ def table(
     caption: str = "",
     best: Sequence[int] = (),
 ) -> str:
-    """A table.
+    """Make a table.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def table(
 
 
 def scroll(svg: str) -> str:
-    """A drawing in a box of its own that scrolls."""
+    """Put a drawing into a box of its own that scrolls."""
     return _made("scroll", svg).text
 
 
@@ -99,12 +99,12 @@ def details(title: str, content: str) -> str:
 
 
 def code(text: str) -> Html:
-    """A literal."""
+    """Mark a text as code."""
     return _made("code", text)
 
 
 def strong(text: str | Html) -> Html:
-    """What is to be seen first."""
+    """Mark a text as important."""
     return _made("strong", text)
 
 
@@ -114,12 +114,12 @@ def mark(kind: str, text: str) -> Html:
 
 
 def note(text: str, command: str) -> str:
-    """Why something isn't shown, and the command that makes it."""
+    """Note why something isn't shown, and which command makes it."""
     return _made("note", text, command).text
 
 
 def prose(text: str) -> str:
-    """Paragraphs, lists and `code` of a Markdown text; nothing else is needed here."""
+    """Turn paragraphs, lists and `code` of a Markdown text into HTML; no more is needed here."""
     blocks = []
     for block in text.split("\n\n"):
         lines = block.strip().splitlines()
@@ -149,7 +149,7 @@ def _macros() -> Any:
 
 
 def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """Headings over several columns, with how many each spans; none where there are none."""
+    """Headings over several columns, with how many columns each spans; empty if there are none."""
     if not any(c.group for c in columns):
         return []
     parts: list[tuple[str, int]] = []

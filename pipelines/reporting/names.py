@@ -1,4 +1,4 @@
-"""What schemes and data sets are called in the report, and in which order they stand."""
+"""The names of schemes and data sets in the report, and the order in which they stand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHERS = {
     "flaml": "SmartSBD, FLAML",
 }
 SEARCHES = ("auto-sklearn", "flaml")
-"""AutoML, whose own table has the paper's features."""
+"""Schemes found by AutoML, whose own table has the paper's features."""
 RULES = ("sbd", "dwc", "ton20")
 """Rule-based schemes, with nothing learned."""
 
@@ -64,12 +64,12 @@ def is_plus(name: str) -> bool:
 
 
 def is_paper(name: str) -> bool:
-    """Whether a model is of the paper's family: learned on some or all of the 18 features."""
+    """Whether a model is of the paper's family, learned on some or all of its 18 features."""
     return name.startswith("smartsbd-") and not is_plus(name)
 
 
 def order(names: Iterable[str]) -> list[str]:
-    """Paper's models, the same on all 18 features, second family, threshold, rules."""
+    """Order the paper's models, the same on all 18 features, the second family and the rules."""
     kinds = list(_KINDS)
 
     def key(name: str) -> tuple[int, int, str]:
@@ -83,6 +83,6 @@ def order(names: Iterable[str]) -> list[str]:
 
 
 def datasets(names: Iterable[str]) -> list[str]:
-    """Sites in the paper's order, then the others."""
+    """Data sets in order: sites in the paper's order, then the others."""
     known = list(_DATASETS)
     return sorted(set(names), key=lambda n: (known.index(n) if n in known else len(known), n))

@@ -1,4 +1,4 @@
-"""The neural classifier: its learning curve, and its place beside the classifiers on features."""
+"""Show the neural classifier's learning curve, and compare it with classifiers on features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, figure, paragraph, stacked, table
 
 RIVALS = ("smartsbd-rf", "smartsbd-svm-all", "smartsbd-plus-lr", "smartsbd-plus-gb")
-"""The best of the 18 features and of the 44, by one protocol or another."""
+"""The best models on the 18 features and on the 44, by one protocol or another."""
 COMMAND = "python benchmarks/run.py neural"
 
 
@@ -25,7 +25,7 @@ def write_curve(out: Path, curve: Sequence[Point], best: int) -> None:
     out : Path
         Directory.
     curve : sequence of Point
-        One per epoch.
+        One point per epoch.
     best : int
         The epoch that was kept.
     """
@@ -37,7 +37,7 @@ def write_curve(out: Path, curve: Sequence[Point], best: int) -> None:
 
 
 def learning_curve(inputs: Inputs) -> str:
-    """The curve of the network that is kept."""
+    """Learning curve of the network that was kept."""
     curve = inputs.table(CURVE, "neural", "make repro")
     losses = [math.inf if row.validation_loss is None else row.validation_loss for row in curve]
     best = losses.index(min(losses))
@@ -45,7 +45,7 @@ def learning_curve(inputs: Inputs) -> str:
 
 
 def comparison(inputs: Inputs) -> str:
-    """Differences of accuracy, paired, per protocol and rival."""
+    """Table of paired differences of accuracy per protocol and rival."""
     path = inputs.root / "benchmarks" / "results" / NEURAL.name
     found = inputs.result(NEURAL, path, COMMAND).protocols
     columns = [
@@ -69,11 +69,11 @@ def rows_of(protocols: Sequence[Compared]) -> list[list[str]]:
     return [
         [
             row.protocol,
-            _said(row.window),
+            _written(row.window),
             name,
-            _said(row.against[name].window),
-            _said(row.against[name].window_difference, sign=True),
-            _said(row.against[name].connection_difference, sign=True),
+            _written(row.against[name].window),
+            _written(row.against[name].window_difference, sign=True),
+            _written(row.against[name].connection_difference, sign=True),
         ]
         for row in protocols
         for name in RIVALS
@@ -87,7 +87,7 @@ def _stacked(text: str) -> Html:
     return stacked(mean, limits.rstrip("]"))
 
 
-def _said(value: Interval, *, sign: bool = False) -> str:
+def _written(value: Interval, *, sign: bool = False) -> str:
     """``0.957 [0.951, 0.962]``; with a sign for differences."""
     if value["mean"] is None or value["low"] is None or value["high"] is None:
         return "–"

@@ -25,7 +25,7 @@ STYLE = Path(__file__).with_name("overview.css")
 
 
 def draw() -> str:
-    """The picture as an SVG document."""
+    """Draw the picture as an SVG document."""
     parts = []
     drawings = (_logs, _events, _features, _classifiers, _code)
     for i, ((title, command), drawing) in enumerate(zip(STEPS, drawings, strict=True)):

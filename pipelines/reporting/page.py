@@ -1,4 +1,4 @@
-"""The page: sections of blocks, each of which may be missing without harm to the others."""
+"""Make the report's page from sections of blocks; a block that fails doesn't harm the others."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def render(inputs: Inputs) -> tuple[str, list[str]]:
     Parameters
     ----------
     inputs : Inputs
-        Where everything is read from.
+        The files that everything is read from.
 
     Returns
     -------
     html : str
         One document without any external resource.
     missing : list of str
-        What could not be shown, one line each.
+        One line for each block that could not be shown.
     """
     import jinja2
 

@@ -1,4 +1,4 @@
-"""Figures that the SmartSBD paper prints, to stand beside ours (smartsbd.txt)."""
+"""Figures that the SmartSBD paper prints, to stand beside this project's."""
 
 from __future__ import annotations
 
@@ -95,4 +95,4 @@ AIMS = {
     "plus_window": 0.95,
     "plus_connection": 0.98,
 }
-"""What this project set out to reach; ``within`` is the paper's best (Table 5, auto-sklearn)."""
+"""This project's aims; ``within`` is the paper's best figure (Table 5, auto-sklearn)."""

@@ -1,4 +1,4 @@
-"""Accuracy against cost, as a table on a terminal and as a figure."""
+"""Show accuracy against cost, as a table on a terminal and as a figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipelines.reporting import figures
 
 
 def show(result: Front) -> None:
-    """Print the front; what exceeds the budget is marked."""
+    """Print the front; costs that exceed the budget are marked."""
     keys = _keys(result)
     chosen = result.chosen.name if result.chosen else None
     wide = max(len(row.name) for row in result.front)
@@ -33,7 +33,7 @@ def show(result: Front) -> None:
 
 
 def draw(result: Front) -> str:
-    """The front as an SVG file, one panel per kind of cost, limits dashed."""
+    """Draw the front as an SVG file, with a panel per kind of cost and dashed limits."""
     from matplotlib import pyplot
 
     keys = _keys(result)
@@ -61,6 +61,6 @@ def draw(result: Front) -> str:
 
 
 def _keys(result: Front) -> list[str]:
-    """Kinds of cost that any model has, by their short names."""
+    """Kinds of cost that at least one model has, by their short names."""
     have = {key for row in result.front for key in row.costs}
     return [key for key in ("ns", "bytes", "insns", "stack") if key in have]

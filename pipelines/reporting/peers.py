@@ -1,4 +1,4 @@
-"""Our exported code beside other exporters' on the same trees, as ``make bench`` measured it."""
+"""Compare cczoo's code with other exporters' for the same trees, as ``make bench`` measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = "make bench"
 
 
 def exporters(inputs: Inputs) -> str:
-    """Speed, size and mistakes of every exporter on every model of the benchmark."""
+    """Table of speed, size and mistakes of every exporter on every model of the benchmark."""
     found = inputs.benchmark("exporters", COMMAND)
     rows: list[list[Any]] = []
     for title, model in found["models"].items():

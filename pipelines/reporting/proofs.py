@@ -1,4 +1,4 @@
-"""Every model of the zoo on every target, as ``make bench`` proved and timed it."""
+"""Show every model of the zoo on every target, as ``make bench`` has proved and timed it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMAND = "make bench"
 
 
 def proofs(inputs: Inputs) -> str:
-    """Vectors, mismatches and cost per model and target."""
+    """Table of vectors, mismatches and cost per model and target."""
     found = inputs.benchmark("prove", COMMAND, "rows")
     columns = [
         Column("model", number=False),

@@ -1,4 +1,4 @@
-"""Figures of the raw logs themselves, for the report and for the datasheet of ``data/raw``."""
+"""Counts and plots of the raw logs, for the report and for the datasheet of ``data/raw``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REASONS = {
 
 
 def validity(inputs: Inputs) -> list[dict[str, Any]]:
-    """Runs, valid ones and reasons per campaign.
+    """Count runs, valid runs and reasons for the others, per campaign.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def validity(inputs: Inputs) -> list[dict[str, Any]]:
 
 
 def conditions(inputs: Inputs) -> list[dict[str, Any]]:
-    """Logs kept per data set and family.
+    """Count the logs kept per data set and family, with their conditions.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def rtt_samples(inputs: Inputs) -> dict[str, tuple[NDArray[np.float64], NDArray[
     Returns
     -------
     dict
-        site -> (4G samples, WiFi samples, logs read).
+        Site -> (4G samples, WiFi samples, logs read).
     """
     from data.lab.compact import expand
 
@@ -129,7 +129,7 @@ def rtt_samples(inputs: Inputs) -> dict[str, tuple[NDArray[np.float64], NDArray[
                 try:
                     events, meta = expand(inputs.raw / campaign / row["source"])
                 except (UserError, OSError, ValueError):
-                    continue  # ingest tells what is wrong with a log; one less changes no box
+                    continue  # ingest reports what is wrong with a log; one less changes no box
                 read += 1
                 ports = {int(k): str(v["sport"]) for k, v in meta["subflows"].items()}
                 for number, port in ports.items():
@@ -145,7 +145,7 @@ def rtt_boxes(
     samples: dict[str, tuple[NDArray[np.float64], NDArray[np.float64], int]],
     standalone: bool = False,
 ) -> str:
-    """Box plots as in Fig. 3: Tukey whiskers, no outliers, diamonds at the means; SVG."""
+    """Draw box plots as in Fig. 3 as SVG: Tukey whiskers, no outliers, diamonds at the means."""
     from matplotlib import pyplot
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""Whether the models trained here are the released ones, as ``cczoo zoo reproduced`` found."""
+"""Show how models trained here compare with the released ones (``cczoo zoo reproduced``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FORMS = {"same": "identical", "differs": "differs", "": None}
 
 
 def reproduction(inputs: Inputs) -> str:
-    """A row per released model."""
+    """Table with a row per released model."""
     found = inputs.reproduction()
     rows = [
         [

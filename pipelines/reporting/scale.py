@@ -1,4 +1,4 @@
-"""Many groups, two nodes of which one dies, and how often drift is told rightly, as measured."""
+"""Show benchmarks at scale: many groups, a node that dies, and how often drift is found rightly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMAND = "python benchmarks/run.py"
 
 
 def many(inputs: Inputs) -> str:
-    """Time and memory by number of groups, and what a lost worker and a lost node change."""
+    """Table of time and memory by number of groups, with a worker and a node lost on the way."""
     alone = inputs.benchmark("groups", f"{COMMAND} groups", "runs")
     rows = [_row("this machine", run) for run in alone]
     same = True
@@ -28,17 +28,17 @@ def many(inputs: Inputs) -> str:
         Column("command", group="peak memory, MB"),
         Column("worker", group="peak memory, MB"),
     ]
-    told = "in every number the same as" if same else "NOT the same as"
+    compared = "in every number the same as" if same else "NOT the same as"
     note = paragraph(
         f"Made by {COMMAND} groups cluster, on groups drawn from the lab's windows: times "
-        f"and memory, no accuracies. What the disturbed run decided is {told} what the "
+        f"and memory, no accuracies. What the disturbed run decided is {compared} what the "
         "undisturbed one did."
     )
     return table(columns, rows, "A model for each of many groups") + note
 
 
 def drift(inputs: Inputs) -> str:
-    """False alarms between random halves, and conditions left out one by one."""
+    """Table of false alarms between random halves, and of conditions left out one by one."""
     found = inputs.benchmark("drift", f"{COMMAND} drift")
     halves = found["halves"]
     rows: list[list[Any]] = [
@@ -51,9 +51,9 @@ def drift(inputs: Inputs) -> str:
         ]
     ]
     for row in found["left_out"]:
-        told = "yes" if row["drift"] else "no"
+        answer = "yes" if row["drift"] else "no"
         rows.append(
-            [f"{row['left_out']} left out", told, row["auc"], row["novel"], row["accuracy"]]
+            [f"{row['left_out']} left out", answer, row["auc"], row["novel"], row["accuracy"]]
         )
     columns = [
         Column("compared with the rest", number=False),

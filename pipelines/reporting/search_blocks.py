@@ -24,7 +24,7 @@ PANELS = (
 
 
 def information(inputs: Inputs) -> str:
-    """Table 3's counterpart for the paper's features."""
+    """Counterpart of the paper's Table 3 for its 18 features."""
     ranked = inputs.table(MI).ranking["smartsbd"]
     largest = max(row.mi for row in ranked)
     rows: list[list[Any]] = []
@@ -60,7 +60,7 @@ def information(inputs: Inputs) -> str:
 
 
 def information_plus(inputs: Inputs) -> str:
-    """The same for the scale-free features."""
+    """Counterpart of the paper's Table 3 for the scale-free features."""
     ranked = inputs.table(MI).ranking.get("smartsbd-plus", ())
     if not ranked:
         return ""
@@ -84,7 +84,7 @@ def information_plus(inputs: Inputs) -> str:
 
 
 def curves(inputs: Inputs) -> str:
-    """Fig. 6's counterpart: one line per top-k subset."""
+    """Counterpart of the paper's Fig. 6: one line per top-k subset."""
     from matplotlib import colormaps, pyplot
     from matplotlib.lines import Line2D
 
@@ -133,7 +133,7 @@ def curves(inputs: Inputs) -> str:
 
 
 def chosen(inputs: Inputs) -> str:
-    """What the search settled on."""
+    """Table of the hyperparameters that the search has chosen."""
     rows: list[list[Any]] = []
     for model, found in inputs.table(BEST).items():
         settings = ", ".join(
@@ -153,7 +153,7 @@ def chosen(inputs: Inputs) -> str:
 
 
 def best_values(frame: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """The best configuration of each model on the largest subset but one, as the paper fixes it."""
+    """Best configuration of each model on the second largest subset, as the paper fixes it."""
     sizes = frame["k"].unique().sort().to_list()
     k = sizes[-2] if len(sizes) > 1 else sizes[-1]
     top = frame.filter(pl.col("k") == k).sort("accuracy", descending=True)
@@ -163,7 +163,7 @@ def best_values(frame: pl.DataFrame) -> dict[str, dict[str, Any]]:
 def panel(
     frame: pl.DataFrame, model: str, key: str, best: dict[str, dict[str, Any]]
 ) -> pl.DataFrame:
-    """The rows of one panel: other hyperparameters at their best value.
+    """Rows of one panel, in which all other hyperparameters are at their best value.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def panel(
     model, key : str
         Model, and the hyperparameter on the x axis.
     best : mapping
-        Of `best_values`.
+        Best values, as from `best_values`.
     """
     mine = frame.filter((pl.col("model") == model) & pl.col(key).is_not_null())
     for other in ("c", "gamma", "solver"):

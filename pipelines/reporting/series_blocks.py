@@ -1,4 +1,4 @@
-"""Section "what the classifier sees": two connections, and the alignment of one pair of series."""
+"""Section "what the classifier sees": two connections and the alignment of two series."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Example = tuple[dict[str, Any], Any, list[Window]]
 
 
 def choose(inputs: Inputs) -> dict[str, Example]:
-    """One SB and one NSB connection of one site: those whose correlation is their class's median.
+    """Choose an SB and an NSB connection of one site: those with their class's median correlation.
 
     Raises
     ------
@@ -49,13 +49,13 @@ def choose(inputs: Inputs) -> dict[str, Example]:
 
 
 def examples(inputs: Inputs) -> str:
-    """Both figures, of the same two connections."""
+    """Draw both figures, of the same two connections."""
     chosen = choose(inputs)
     return pair(chosen) + alignment(chosen)
 
 
 def pair(chosen: dict[str, Example]) -> str:
-    """RTT of an SB and of an NSB connection side by side."""
+    """Draw the RTTs of an SB and of an NSB connection side by side."""
     from matplotlib import pyplot
 
     with figures.style():
@@ -101,7 +101,7 @@ def pair(chosen: dict[str, Example]) -> str:
 
 
 def alignment(chosen: dict[str, Example]) -> str:
-    """DTW alignment of the SB connection's first window."""
+    """Draw the DTW alignment of the SB connection's first window."""
     from matplotlib import pyplot
     from tslearn.metrics import dtw_path
 

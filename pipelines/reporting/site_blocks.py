@@ -18,10 +18,10 @@ from pipelines.reporting.paper import TABLE5 as PAPER
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A scheme at one site, or at all of them.
+    """Accuracies of a scheme at one site, or at all of them.
 
-    ``both``, ``sb`` and ``nsb`` are per window; of rules they are shares of time, and ``window`` is
-    the accuracy of the verdict that most of a window's time goes to.
+    ``both``, ``sb`` and ``nsb`` are per window; for rules they are shares of time, and ``window``
+    is the accuracy of the verdict that most of a window's time goes to.
     """
 
     both: Interval
@@ -44,12 +44,12 @@ FIGURE_MODELS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-plus-lr
 
 
 def accuracies(inputs: Inputs) -> Accuracies:
-    """How right learned and rule-based schemes are at the sites.
+    """Accuracies of learned and rule-based schemes at the sites.
 
     Returns
     -------
     dict
-        (scheme, site or ALL) -> `Accuracy`.
+        Pair (scheme, site or ALL) -> `Accuracy`.
     """
     found: Accuracies = {}
     for row in (*inputs.table(TABLE5), *automl_rows.kept(inputs).rows):
@@ -78,9 +78,9 @@ def pooled(parts: Sequence[Interval], weights: Sequence[int]) -> Interval:
     Parameters
     ----------
     parts : sequence of intervals
-        ``mean``, ``low``, ``high`` per group.
+        Interval of each group, with ``mean``, ``low`` and ``high``.
     weights : sequence of int
-        Windows per group.
+        Windows of each group.
     """
     pairs = list(zip(parts, weights, strict=True))
     means = [(p["mean"], w) for p, w in pairs if p["mean"] is not None]
@@ -100,7 +100,7 @@ def pooled(parts: Sequence[Interval], weights: Sequence[int]) -> Interval:
 
 
 def overview(inputs: Inputs) -> str:
-    """Accuracy of both classes per site, every scheme, the paper's number beneath."""
+    """Table of every scheme's accuracy on both classes per site, over the paper's number."""
     found = accuracies(inputs)
     sites = [s for s in names.datasets({site for _, site in found}) if s != "ALL"] + ["ALL"]
     rows: list[list[Any]] = []
@@ -114,18 +114,18 @@ def overview(inputs: Inputs) -> str:
                 row.append(interval(ours.both if ours else None, paper))
             rows.append(row)
     columns = [Column("scheme", number=False), *(Column(names.dataset(s)) for s in sites)]
-    told = paragraph(
+    summary = paragraph(
         "Stratified shuffle splits of 90/10 by connection: no connection has windows on both "
         "sides. Means over windows of both classes with 95 % intervals (learned: over splits, "
         "corrected for the overlap of training sets; rules: bootstrap over connections; their "
         "figure is the share of time in the right state, as the paper counts)."
     )
     listed = table(columns, rows, "Accuracy of both classes per site (Table 5)")
-    return told + listed + automl_rows.spent(inputs)
+    return summary + listed + automl_rows.spent(inputs)
 
 
 def classes(inputs: Inputs) -> str:
-    """Every site and class in full."""
+    """Table of every site and class in full."""
     found = accuracies(inputs)
     sites = ["ALL", *(s for s in names.datasets({site for _, site in found}) if s != "ALL")]
     text = ""
@@ -160,7 +160,7 @@ def classes(inputs: Inputs) -> str:
 
 
 def unseen(inputs: Inputs) -> str:
-    """Fig. 7(c)'s counterpart: accuracy per unseen case."""
+    """Counterpart of the paper's Fig. 7(c): accuracy per unseen case."""
     from matplotlib import pyplot
 
     listed = [r for r in inputs.table(TABLE6).unseen if r.value != "ALL"]
@@ -199,7 +199,7 @@ def unseen(inputs: Inputs) -> str:
 
 
 def unseen_table(inputs: Inputs) -> str:
-    """Mean over the unseen cases, by what was trained on."""
+    """Table of the mean over the unseen cases, by the data that was trained on."""
     tables = inputs.table(TABLE6)
     by = [
         {r.model: (r.window, r.connection) for r in listed if r.value == "ALL"}

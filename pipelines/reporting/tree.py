@@ -1,4 +1,4 @@
-"""A decision tree as SVG, drawn in the page's own colours."""
+"""Draw a decision tree as SVG in the page's own colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEIGHT, LEVEL = 34, 78
 
 @dataclass
 class _Box:
-    """What is drawn of one node: ``x`` is the middle, in pixels."""
+    """The box drawn for a node; ``x`` is its middle, in pixels."""
 
     node: int
     depth: int
@@ -33,7 +33,7 @@ def draw(form: Tree, levels: int | None = None) -> str:
     Parameters
     ----------
     form : Tree
-        As exported.
+        The tree as exported.
     levels : int, optional
         Levels of questions to draw; what is below is drawn as the number of its leaves.
 
@@ -97,7 +97,7 @@ def _deepest(box: _Box) -> int:
 
 
 def _shape(form: Tree, box: _Box, leaves: list[int], shapes: list[dict[str, Any]]) -> None:
-    """Add what is drawn of a subtree: lines with their answers first, boxes over them."""
+    """Add the shapes of a subtree: lines with their answers first, boxes over them."""
     nodes = form.nodes
     y = box.depth * LEVEL + 2
     for child, answer in zip(box.children, ("yes", "no"), strict=False):

@@ -1,4 +1,4 @@
-"""Where the unseen cases of Table 6 are missed: ``python -m pipelines.reporting.unseen``."""
+"""Break down errors on the unseen cases of Table 6: ``python -m pipelines.reporting.unseen``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODELS = ("smartsbd-dt-top1", "smartsbd-dt", "smartsbd-rf", "smartsbd-plus-lr", 
 
 
 def breakdown(features: Path, predictions: Path) -> pl.DataFrame:
-    """Accuracy on the unseen cases by class and by whether losses fell into the window.
+    """Compute the accuracy on the unseen cases by class and by losses within the window.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What only SmartSBD needs: its training steps, groups, conditions, drift and predictions."""
+"""The parts that only SmartSBD needs: training steps, groups, conditions, drift, predictions."""

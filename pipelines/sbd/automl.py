@@ -25,12 +25,12 @@ from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
 from pipelines.output import print_json
 from pipelines.sbd import automl_entries
-from pipelines.sbd.automl_plan import Plan, plan_of, task_of, tell
+from pipelines.sbd.automl_plan import Plan, plan_of, show_progress, task_of
 from pipelines.sbd.train import shared
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search and keep what was found."""
+    """Search, keep the members that can be exported, and register the best."""
     from pipelines.sbd import register as registration
 
     plan = plan_of(args)
@@ -58,7 +58,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
     result = automl.search(
         plan.backend,
         task_of(train, train.matrix(names), asked, plan, job, job.params.seed),
-        tell,
+        show_progress,
     )
     figures = {
         name: score(table, result.probability[i], job)
@@ -85,7 +85,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
 
 
 def tests_of(job: Job) -> dict[str, Windows]:
-    """Rows that training doesn't see: held-out connections, and Table 6 where there is one."""
+    """Rows that training doesn't see: held-out connections and, if it is there, Table 6."""
     unseen = job.table.take(unseen_rows(job.table, job.params.protocol))
     found = {"held-out": held_out_split(job.table, job.params.protocol)[1], "unseen": unseen}
     return {name: table for name, table in found.items() if len(table)}

@@ -1,4 +1,4 @@
-"""Entries of an AutoML search: every member that exporters understand, the best as ``model``."""
+"""Write the members of an AutoML search that exporters understand as entries."""
 
 from __future__ import annotations
 

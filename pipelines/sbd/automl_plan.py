@@ -1,4 +1,4 @@
-"""What an AutoML search is asked for."""
+"""The plan of an AutoML search: backend, features and budget."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pipelines.output import progress
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched, and with how much.
+    """The backend, the features and the budget of a search.
 
     Attributes
     ----------
     backend : str
     family : str
-        Family of features; the search has all of them.
+        Family of features, all of which the search gets.
     seconds : float
         Wall-clock budget of one search.
     trials : int, optional
-        At most so many configurations.
+        Largest number of configurations to try.
     """
 
     backend: str
@@ -38,17 +38,17 @@ class Plan:
 
     @property
     def features(self) -> list[Feature]:
-        """Columns of the search."""
+        """Features that the search gets, in the order of columns."""
         return list(features_of(self.family))
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """What the command line asks for.
+    """Plan that the command line asks for.
 
     Raises
     ------
     UserError
-        Where the backend isn't installed.
+        When the backend isn't installed.
     """
     automl.check(args.backend)
     return Plan(args.backend, args.family, args.seconds, args.trials)
@@ -57,7 +57,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
 def task_of(
     table: Windows, rows: Floats, tests: Sequence[Floats], plan: Plan, job: Job, seed: int
 ) -> Task:
-    """A search on ``rows`` [N, d], whose labels and connections are the table's."""
+    """A search on ``rows`` (float64 array [N, d]) with the table's labels and connections."""
     return Task(
         x=rows,
         y=table.y,
@@ -70,6 +70,6 @@ def task_of(
     )
 
 
-def tell(items: Any, what: str, total: int) -> Any:
-    """How far a search is, for a person."""
+def show_progress(items: Any, what: str, total: int) -> Any:
+    """Show a person how far a search is."""
     return progress(items, what, total)

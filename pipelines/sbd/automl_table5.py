@@ -1,4 +1,4 @@
-"""AutoML on the paper's Table 5: the same splits by connection, beside the other classifiers."""
+"""Run AutoML on the splits of the paper's Table 5 and compare it with the other classifiers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from models.sbd.results.automl import AUTO_TABLE5, SPLIT, SplitDone, Table5
 from models.sbd.train.job import Job
 from models.stats.intervals import Interval, over_splits
 from pipelines.output import print_json
-from pipelines.sbd.automl_plan import Plan, task_of, tell
+from pipelines.sbd.automl_plan import Plan, show_progress, task_of
 
 PROTOCOL = "within"
 PEERS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-lr")
 PREDICTIONS = Path("reports/sbd/predictions.parquet")
 PAPER = {"auto-sklearn": 0.957, "smartsbd-svm": 0.937}
-"""Table 5, both classes, all sites."""
+"""Accuracies in Table 5 for both classes over all sites."""
 BUDGET = ("backend", "family", "seconds", "trials", "seed", "jobs")
 
 
@@ -53,7 +53,7 @@ def run(job: Job, plan: Plan, splits: int | None, as_json: bool) -> int:
 
 
 def _key(job: Job, plan: Plan) -> dict[str, Any]:
-    """What a stored split must agree with to be taken as done."""
+    """Values that a stored split must agree with to be taken as done."""
     return {
         "backend": plan.backend,
         "family": plan.family,
@@ -81,7 +81,7 @@ def _searched(job: Job, plan: Plan, split: Split) -> dict[str, Any]:
     seed = job.params.seed + int(split.name)
     load = os.getloadavg()[0]
     task = task_of(job.table.take(mask), matrix[mask], [matrix[split.test]], plan, job, seed)
-    found = automl.search(plan.backend, task, tell)
+    found = automl.search(plan.backend, task, show_progress)
     described = found.described()
     kept = ("name", "learner", "weight", "loss", "reason")
     return {
@@ -101,12 +101,12 @@ def _searched(job: Job, plan: Plan, split: Split) -> dict[str, Any]:
 
 
 def _rows(split: Split) -> str:
-    """Hash of the rows tested on: results of another table don't count."""
+    """Hash of the rows tested on, by which results of another table are recognised."""
     return hashlib.sha256(split.test.astype("<i8").tobytes()).hexdigest()
 
 
 def summary(job: Job, splits: list[Split], predictions: Path) -> dict[str, Any]:
-    """All stored splits of the table, beside its other classifiers on the same splits."""
+    """Report of all stored splits of the table, with other classifiers on the same splits."""
     stored = _stored(job, splits)
     others = _peers(predictions, splits)
     report: dict[str, Any] = {"paper": PAPER, "runs": {}, "rows": []}
@@ -134,7 +134,7 @@ def summary(job: Job, splits: list[Split], predictions: Path) -> dict[str, Any]:
 
 
 def _stored(job: Job, splits: list[Split]) -> dict[tuple[str, str], list[SplitDone]]:
-    """Splits of this table that are done, all with one budget: the one with most of them."""
+    """Splits of this table that are done with one budget: with that which most of them had."""
     known = {split.name: _rows(split) for split in splits}
     data_hash = file_hash(job.features)
     found: dict[tuple[Any, ...], list[SplitDone]] = {}
@@ -164,7 +164,7 @@ def _frame(model: str, splits: Iterable[Split], parts: list[SplitDone]) -> pl.Da
 
 
 def _peers(path: Path, splits: list[Split]) -> pl.DataFrame:
-    """Predictions of the paper's classifiers on these splits; none where they are of others."""
+    """Predictions of the paper's classifiers on these splits; empty if they are of others."""
     columns = {"protocol": pl.String, "split": pl.String, "model": pl.String}
     empty = pl.DataFrame(schema={**columns, "row": pl.Int64, "probability": pl.Float64})
     if not path.is_file():

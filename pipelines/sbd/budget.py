@@ -30,7 +30,7 @@ from pipelines.sbd.train_cost import Candidate, measure, size
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Found:
     tried : int
         Candidates.
     front, fitting : list of Candidate
-        Those that no other beats and those within the budget, best first.
+        Candidates that no other beats, and those within the budget; the best first.
     bpf : str
-        Empty, or why no program could be loaded.
+        Reason for which no BPF program could be loaded; empty if there is none.
     """
 
     table: Windows
@@ -52,12 +52,12 @@ class Found:
 
 
 def search(job: Job, model: str, family: str, budget: Budget) -> Found:
-    """Try, measure and choose.
+    """Try models, measure their costs and choose.
 
     Parameters
     ----------
     job : Job
-        Where features are read.
+        The training, with the features and settings.
     model : str
         Key of `models.sbd.train.spaces.SPACES`.
     family : str
@@ -72,7 +72,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     seeds, near = 2, job.params.selection.neighbours
     ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
     model_specs = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
-    scores = pareto.accuracies(table, model_specs, job.params, _tell)
+    scores = pareto.accuracies(table, model_specs, job.params, _show_progress)
     found = []
     for model_spec in progress(model_specs, "fit"):
         estimator = make(model_spec.classifier, job.params.seed, model_spec.settings)
@@ -145,7 +145,7 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
 
 
 def cheapest(front: Sequence[Candidate], budget: Budget) -> Candidate:
-    """The candidate that is nearest to the budget where it exceeds it most."""
+    """The candidate whose worst excess over a limit is the smallest."""
 
     def worst(candidate: Candidate) -> float:
         return max(
@@ -157,7 +157,7 @@ def cheapest(front: Sequence[Candidate], budget: Budget) -> Candidate:
 
 
 def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool) -> int:
-    """Search, write ``pareto.json``, ``pareto.svg`` and ``model``; 1 where nothing fits."""
+    """Search, write ``pareto.json``, ``pareto.svg`` and ``model``; returns 1 if nothing fits."""
     from pipelines.reporting import pareto
 
     found = search(job, model, family, budget)
@@ -176,14 +176,14 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         "chosen": chosen and chosen.described(),
         "nearest": nearest.described(),
     }
-    told = PARETO.write(job.out, result)
-    write_text(job.out / "pareto.svg", pareto.draw(told))
+    report = PARETO.write(job.out, result)
+    write_text(job.out / "pareto.svg", pareto.draw(report))
     if chosen:
         keep(job, chosen, found.table, family, budget)
     if as_json:
-        print_json(plain(told))
+        print_json(plain(report))
     else:
-        pareto.show(told)
+        pareto.show(report)
     if not chosen:
         limits = ",".join(f"{key}={limit:g}" for key, limit in budget.limits.items())
         print(
@@ -199,5 +199,5 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
     return 0
 
 
-def _tell(items: Any, what: str, total: int) -> Any:
+def _show_progress(items: Any, what: str, total: int) -> Any:
     return progress(items, what, total)

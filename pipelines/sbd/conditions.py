@@ -29,7 +29,7 @@ assigned.parquet (connection, group, distance, radius) and, with --features, fea
 
 FILE = "groups.json"
 COLUMN = "condition"
-"""Attribute column that ``--features`` adds."""
+"""Attribute column that is added to the table given by ``--features``."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,18 +75,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def grouping(events: Path, out: Path, settings: Conditions, seed: int) -> dict[str, str]:
-    """Groups of path conditions of an ingested directory, for ``train sbd groups --conditions``.
+    """Find groups of path conditions for ``train sbd groups --conditions``.
 
     Parameters
     ----------
     events : Path
         Directory made by ``cczoo ingest``.
     out : Path
-        Where ``groups.json``, the plot and the assignments go.
+        Directory that gets ``groups.json``, the plot and the assignments.
     settings : Conditions
-        ``models.sbd.conditions.clusters`` of the settings.
+        Settings of the groups of path conditions.
     seed : int
-        The same seed and connections give the same groups.
+        Seed of the fit; the same seed and connections give the same groups.
 
     Returns
     -------
@@ -107,25 +107,26 @@ def grouping(events: Path, out: Path, settings: Conditions, seed: int) -> dict[s
 def group(
     events: Path, settings: Conditions, seed: int, clusters: Clusters | None
 ) -> tuple[Clusters, pl.DataFrame, Counter[str]]:
-    """Fit groups, where none are given, and assign every connection.
+    """Fit groups, unless they are given, and assign every connection.
 
     Parameters
     ----------
     events : Path
         Directory made by ``cczoo ingest``.
     settings, seed
-        Of the fit; series for given groups are made with the groups' own settings.
+        Settings and seed of the fit; given groups have settings of their own for the series.
     clusters : Clusters, optional
         Groups to assign to.
 
     Returns
     -------
     clusters : Clusters
+        The groups.
     frame : polars.DataFrame
         ``connection``, ``group``, ``nearest`` (group of the nearest centre), ``distance``,
         ``radius``, sorted by connection.
     reasons : Counter
-        Why connections have no series.
+        Reasons for which connections have no series.
     """
     import polars as pl
 
@@ -150,15 +151,16 @@ def group(
 
 
 def read_series(events: Path, settings: Conditions) -> tuple[list[str], Floats, Counter[str]]:
-    """RTT series of all connections, by name.
+    """Read the RTT series of all connections.
 
     Returns
     -------
     names : list of str
-        Sorted, so that the fit doesn't depend on the order of the parts.
-    rows : float64 [N, points, 2]
+        Names of the connections, sorted so that the fit doesn't depend on the order of the parts.
+    rows : float64 array [N, points, 2]
+        The series of both subflows.
     reasons : Counter
-        Why the others have none.
+        Reasons for which the other connections have none.
     """
     from data.store import iter_connections, read_report
     from models.sbd.conditions import clusters as conditions
@@ -178,12 +180,12 @@ def read_series(events: Path, settings: Conditions) -> tuple[list[str], Floats, 
 
 
 def read(path: Path) -> Clusters:
-    """Read ``groups.json``, or that of a directory.
+    """Read groups from ``groups.json``, given by its own path or by its directory's.
 
     Raises
     ------
     UserError
-        When there is none or it isn't one.
+        When there is no such file or it holds no groups.
     """
     from models.sbd.conditions import clusters as conditions
 

@@ -1,4 +1,4 @@
-"""``cczoo drift``: new logs against a model's training set, retrain or not."""
+"""``cczoo drift``: compare new logs with a model's training set, to keep it or to train anew."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 SHOWN = 5
-"""Features printed for a group."""
+"""Number of features printed for a group."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0 keep the model, 1 retrain; a user's mistake or too little data to tell is 2.
+        0 to keep the model, 1 to train it again; a user's mistake or too little data ends in 2.
     """
     import numpy as np
 
@@ -97,8 +97,8 @@ def check_schema(path: Path, model: ZooModel) -> None:
     Raises
     ------
     UserError
-        Where features were redefined since the model was trained or since the table was made, were
-        computed with other settings, or the table lacks some.
+        When features were redefined since the model was trained or since the table was made, were
+        computed with other settings, or are missing from the table.
     """
     from models.sbd.computed_with import check
     from models.sbd.windows import read

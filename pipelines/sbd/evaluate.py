@@ -46,24 +46,24 @@ def run(args: argparse.Namespace) -> int:
     whole = load_table(args.features)
     if not len(whole):
         raise UserError(f"{args.features}: no rows: no connection gave a window")
-    told = _predict(args, whole)
-    usable = np.isfinite(told.probability)
+    predicted = _predict(args, whole)
+    usable = np.isfinite(predicted.probability)
     labelled = whole.y >= 0
-    dropped = told.dropped(whole, labelled=bool(labelled.any()))
+    dropped = predicted.dropped(whole, labelled=bool(labelled.any()))
     if not usable.any():
-        reasons = told.dropped(whole, labelled=False).reasons()
+        reasons = predicted.dropped(whole, labelled=False).reasons()
         raise UserError(f"{args.features}: none of {len(whole)} rows can be used: {reasons}")
     tell(dropped, str(args.features))
     scored = usable & labelled
     result: dict[str, Any] = {"model": args.model}
     if scored.any():
-        columns = tables.attributes(whole.frame, told.columns)
+        columns = tables.attributes(whole.frame, predicted.columns)
         result |= score(
             whole.take(scored),
-            told.probability[scored],
-            told.verdicts,
+            predicted.probability[scored],
+            predicted.verdicts,
             columns,
-            threshold=told.threshold,
+            threshold=predicted.threshold,
         )
     else:
         result |= {"windows": len(whole), "accuracy": None}
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "rows_unlabelled": int((~labelled).sum()),
         "dropped": dropped.described(),
     }
-    answers = _answers(whole, told)
+    answers = _answers(whole, predicted)
     if args.predictions is not None:
         write_file(args.predictions, answers.write_parquet)
     if not scored.any():
@@ -86,20 +86,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What a model or a rule says of a table.
+class _Predicted:
+    """The answers of a model or a rule for a table.
 
     Attributes
     ----------
-    probability : float64 [N]
-        P(SB), NaN where there is none.
+    probability : float64 array [N]
+        P(SB); NaN for a row without an answer.
     verdicts : VerdictSettings
+        How windows add up to a verdict.
     threshold : float
-        SB where the probability is above it.
+        Probability above which the answer is SB.
     columns : list of str
-        Every feature's name.
+        Names of all features.
     inputs : list of str
-        Columns that it answers from; none for a rule, which reads events.
+        Columns that the answers are made from; empty for a rule, which reads events.
     """
 
     probability: Any
@@ -109,7 +110,7 @@ class _Told:
     inputs: list[str]
 
     def dropped(self, table: Windows, labelled: bool) -> Dropped:
-        """Rows without an answer, or without a label where one is needed."""
+        """Count rows without an answer, or without a label if one is needed."""
         from models.sbd.usable import usable, without_answer
 
         if self.inputs:
@@ -117,7 +118,7 @@ class _Told:
         return without_answer(table, self.probability, labelled)
 
 
-def _predict(args: argparse.Namespace, table: Windows) -> _Told:
+def _predict(args: argparse.Namespace, table: Windows) -> _Predicted:
     import numpy as np
 
     from data.errors import UserError
@@ -134,16 +135,16 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Told:
         if args.events is None:
             raise UserError(f"--model {args.model}: a rule needs --events DIR (`cczoo ingest`)")
         shares = rules.run(args.events, table, [name])[name]
-        # Which of the two has more of the window's time; a tie says not shared, as sums do.
+        # The answer is that which has more of the window's time; a tie is not shared, as in sums.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
-        return _Told(odds, VerdictSettings(), THRESHOLD, known, [])
+        return _Predicted(odds, VerdictSettings(), THRESHOLD, known, [])
     from models.sbd.evaluate.model import probabilities
     from pipelines.sources import open_model
 
     model = open_model(args.model)
     probability = probabilities(model, table, args.features, args.model)
     verdicts = verdicts_of(model.meta.calibration, model.meta.accumulation)
-    return _Told(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
+    return _Predicted(probability, verdicts, model.meta.threshold, known, list(model.meta.features))
 
 
 def _odds(shares: Any) -> Any:
@@ -151,8 +152,8 @@ def _odds(shares: Any) -> Any:
     return (shares[:, 0] + (1 - total) / 2).clip(0, 1)
 
 
-def _answers(table: Windows, told: _Told) -> Any:
-    """One row per usable window: probability, answer, accumulated confidence and verdict."""
+def _answers(table: Windows, predicted: _Predicted) -> Any:
+    """Table with a row per usable window: probability, answer, accumulated confidence, verdict."""
     import numpy as np
     import polars as pl
 
@@ -160,7 +161,7 @@ def _answers(table: Windows, told: _Told) -> Any:
     from models.sbd.evaluate.scores import connection_state
     from models.stats.calibration import sigmoid
 
-    probability, verdicts = told.probability, told.verdicts
+    probability, verdicts = predicted.probability, predicted.verdicts
     kept = np.isfinite(probability)
     usable = table.take(kept)
     state = connection_state(probability[kept], usable.group, verdicts)
@@ -168,7 +169,7 @@ def _answers(table: Windows, told: _Told) -> Any:
     keys = [c for c in ("source", "connection", "window") if c in usable.frame.columns]
     return usable.frame.select(keys).with_columns(
         pl.Series("probability", probability[kept]),
-        pl.Series("answer", words[(probability[kept] > told.threshold).astype(int)]),
+        pl.Series("answer", words[(probability[kept] > predicted.threshold).astype(int)]),
         pl.Series("accumulated_probability", sigmoid(state)),
         pl.Series("verdict", words[decide(state, verdicts.limit)]),
     )

@@ -24,7 +24,7 @@ def step_fit(job: Job) -> dict[str, Any]:
 
 
 def headline(written: Mapping[str, Any]) -> dict[str, float]:
-    """Flat ``{"model.protocol.window": accuracy}`` for trackers and DVC."""
+    """Headline figures as flat ``{"model.protocol.window": accuracy}`` for trackers and DVC."""
     return {
         f"{name}.{protocol}.{kind}": figure
         for name, metrics in written.items()

@@ -1,4 +1,4 @@
-"""``cczoo train sbd groups``: a model for each group of users, where it beats the pooled one."""
+"""``cczoo train sbd groups``: train a model for each group of users that it serves better."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from pipelines.sbd import groups_task
 from pipelines.sbd.groups_task import Group, Outcome, Pooled, Setup
 
 RANKED = 5000
-"""Windows that the features are ranked on: the estimator takes seconds for so many."""
+"""Number of windows on which features are ranked, for which the estimator takes seconds."""
 
 
 def run(args: argparse.Namespace, job: Job) -> int:
-    """Train every group and the pooled model; 1 where a group failed.
+    """Train every group and the pooled model; returns 1 if a group failed.
 
     Parameters
     ----------
     args : Namespace
-        Of ``cczoo train sbd groups``: ``by``, ``model``, ``family``, ``params``, ``json``, and
-        what registration takes.
+        Arguments of ``cczoo train sbd groups``: ``by``, ``model``, ``family``, ``params``,
+        ``json``, and those of the registration.
     job : Job
-        Where features are read, results written, and the settings; its events are what path
-        conditions are told by where there are no columns to group by.
+        The training: its features, results and settings. If there are no columns to group by,
+        groups of path conditions are found in its events.
     """
     from pipelines.reporting import groups as page
     from pipelines.sbd import register as registration
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace, job: Job) -> int:
     write_text(job.out / "groups.svg", page.draw(result))
     summary = plain(result)
     if not args.no_register:
-        told = registration.from_groups(job, result, args.params, args.offline)
-        summary["registered"] = {"run": told["run"], "versions": len(told["versions"])}
+        registered = registration.from_groups(job, result, args.params, args.offline)
+        summary["registered"] = {"run": registered["run"], "versions": len(registered["versions"])}
     if args.json:
         print_json(summary)
     else:
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace, job: Job) -> int:
 
 
 def _grouping(by: str | None, job: Job) -> tuple[list[str], dict[str, Mapping[str, str]]]:
-    """Columns to group by, and those of them that the table doesn't have."""
+    """Columns to group by, and the values of those that the table doesn't have."""
     if by is not None:
         return [name.strip() for name in by.split(",")], {}
     from pipelines.sbd import conditions
@@ -96,7 +96,7 @@ def _grouping(by: str | None, job: Job) -> tuple[list[str], dict[str, Mapping[st
 
 
 def _candidates(family: str, classifier: str) -> list[str]:
-    """Features that the choice is made from."""
+    """Features from which a choice is made."""
     names = [feature.name for feature in features_of(family)]
     if classifier != "threshold":
         return names
@@ -172,7 +172,7 @@ def _train(
 
 
 def _dropped(rows: Iterable[GroupRow]) -> Dropped:
-    """What all groups together have left out; a group that failed tells nothing."""
+    """Count the rows left out by all groups together, except those that failed."""
     total = Dropped()
     for row in rows:
         if row.dropped is not None:
@@ -183,7 +183,7 @@ def _dropped(rows: Iterable[GroupRow]) -> Dropped:
 def _with_features(
     setup: Setup, names: list[str], gathered: Gathered, job: Job
 ) -> tuple[Setup, Windows]:
-    """The plan on the features that say most, and the pooled model's rows.
+    """The plan with the most informative features, and the pooled model's rows.
 
     Features are ranked over all groups, once, and the same for all models.
     """
@@ -220,7 +220,7 @@ def _key(setup: Setup, columns: Sequence[str], added: Mapping[str, Mapping[str, 
 
 
 def _pooled(setup: Setup, sample: Windows, job: Job) -> tuple[Pooled, dict[str, Any]]:
-    """The pooled models: one per fold left out and one of all rows, with its settings."""
+    """Fit the pooled models: one per fold left out, and one on all rows, with its settings."""
     table = groups_task.learned(sample, setup)
     items = [None, *setup.plan.rounds]
     made = parallel.spread(
@@ -243,7 +243,7 @@ def _groups(
     job: Job,
     key: str,
 ) -> dict[str, GroupRow]:
-    """Train the groups that are still to do; each one's result is kept as it comes."""
+    """Train the groups that are still to do; the result of each is kept as it comes."""
 
     def items() -> Iterator[Group]:
         for name, frame in zip(todo, gathered.frames(todo), strict=True):
@@ -269,7 +269,7 @@ def _groups(
 
 
 def _keep(job: Job, outcome: Outcome, key: str) -> GroupRow | PooledRow:
-    """Write a result, the model before the row that says it is there."""
+    """Write a result: the model first, then the row that refers to it."""
     name = outcome.row["registered"]
     assert job.zoo is not None
     if outcome.files:
@@ -282,7 +282,7 @@ def _place(job: Job, name: str) -> Path:
 
 
 def _kept(job: Job, name: str, key: str) -> GroupRow | PooledRow | None:
-    """A result of an earlier run of the same data and settings, where it is whole."""
+    """Result of an earlier run with the same data and settings, if it is complete."""
     try:
         found = KEPT.read_at(_place(job, name))
         if found.key != key:
@@ -295,13 +295,13 @@ def _kept(job: Job, name: str, key: str) -> GroupRow | PooledRow | None:
 
 
 def _tidy(job: Job, pooled: str, rows: Iterable[GroupRow]) -> None:
-    """Remove what runs of other data or settings have left."""
+    """Remove results and models of runs with other data or settings."""
     assert job.zoo is not None
     rows = list(rows)
-    told = {pooled, *(row.registered for row in rows if row.decision != "failed")}
+    known = {pooled, *(row.registered for row in rows if row.decision != "failed")}
     models = {pooled, *(row.registered for row in rows if row.decision == "own")}
     for path in (job.out / "results").glob("*.json"):
-        if path.name.removesuffix(".json") not in told:
+        if path.name.removesuffix(".json") not in known:
             path.unlink()
     for name in store.names(job.zoo):
         if name not in models:

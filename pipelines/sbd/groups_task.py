@@ -1,4 +1,4 @@
-"""What one Ray task of ``cczoo train sbd groups`` does: a pooled fit, or one group."""
+"""The Ray tasks of ``cczoo train sbd groups``: each fits a pooled model or trains one group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT = "Trained and tested on connections of {}{}."
 
 @dataclass(frozen=True)
 class Setup:
-    """What all tasks of a run share.
+    """The settings that all tasks of a run share.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Setup:
     plan : Plan
     params : Params
     data_hash, command : str
-        For the entries.
+        Hash of the data and the command, as the entries state them.
     settings : mapping
-        What the features were computed with.
+        Settings that the features were computed with.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Pooled:
-    """Pooled models: per (repeat, fold) the one that left it out, and the one of all rows."""
+    """Pooled models: for each (repeat, fold) the one fitted without it, and the one on all rows."""
 
     setup: Setup
     folds: Mapping[tuple[int, int], Estimator]
@@ -69,7 +69,7 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Group:
-    """One group's rows of the features table."""
+    """A group with its rows of the features table."""
 
     name: str
     registered: str
@@ -79,19 +79,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is told of a model, and its zoo entry's files, empty where none was kept."""
+    """The reported row of a model, and the files of its zoo entry; empty if none was kept."""
 
     row: dict[str, Any]
     files: dict[str, bytes]
 
 
 def usable(frame: pl.DataFrame, setup: Setup) -> tuple[Windows, Dropped]:
-    """Labelled rows whose features are finite, and what is left out.
+    """Labelled rows whose features are finite, and counts of the rows left out.
 
     Raises
     ------
     UserError
-        When windows are there twice.
+        When a window occurs twice.
     """
     table = windows(frame)
     check_unique(table, "features table")
@@ -100,14 +100,14 @@ def usable(frame: pl.DataFrame, setup: Setup) -> tuple[Windows, Dropped]:
 
 
 def learned(table: Windows, setup: Setup) -> Windows:
-    """Rows that models may learn from: none of the fixed test set."""
+    """Rows that models may learn from: all but the fixed test set."""
     return table.take(training_rows(table, setup.params.protocol))
 
 
 def fit_pooled(
     shared: tuple[Setup, Windows], item: tuple[int, int] | None
 ) -> tuple[Estimator | None, dict[str, Any]]:
-    """The pooled model without one fold (None where a class is missing), or of all rows."""
+    """Fit the pooled model without one fold (None if a class is missing), or on all rows."""
     setup, table = shared
     if item is not None:
         return own.fit_without(table, setup.plan, *item), {}
@@ -115,15 +115,16 @@ def fit_pooled(
 
 
 def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> Outcome:
-    """Accuracy of the pooled model out of sample, and its entry.
+    """Measure the pooled model out of sample and make its entry.
 
     Parameters
     ----------
     pooled : Pooled
+        The pooled models.
     rows : Windows
-        The rows that it learned from, and those of the fixed test set.
+        The rows that they learned from, and those of the fixed test set.
     settings : mapping
-        Hyperparameters chosen on all of them.
+        Hyperparameters chosen on all rows that they learned from.
     """
     setup, plan = pooled.setup, pooled.setup.plan
     table = learned(rows, setup)
@@ -142,18 +143,18 @@ def pooled_entry(pooled: Pooled, rows: Windows, settings: Mapping[str, Any]) -> 
         "settings": dict(settings),
     }
     verdicts = accumulate.fit(p.mean(axis=0), table.y, table.group, setup.params.plus.confidence)
-    told = Told(
+    wording = Wording(
         title=setup.name,
         summary="The pooled model: for every group whose own model doesn't beat it.",
         limit=LIMIT.format("all groups together", ""),
         figures={"all groups, connections left out": row["pooled"]},
     )
     test = testset.fixed(rows, setup.params.protocol)
-    return Outcome(row, entry(setup, told, pooled.final, table, test, verdicts, row))
+    return Outcome(row, entry(setup, wording, pooled.final, table, test, verdicts, row))
 
 
 def train_group(pooled: Pooled, group: Group) -> Outcome:
-    """Train a group's own model, compare it with the pooled one and say which serves the group."""
+    """Train a group's own model, compare it with the pooled one and choose which one serves it."""
     setup, plan = pooled.setup, pooled.setup.plan
     table, dropped = usable(group.frame, setup)
     train = learned(table, setup)
@@ -182,7 +183,7 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
         return Outcome(row, {})
     row["decision"] = "own"
     verdicts = accumulate.fit(p.mean(axis=0), train.y, train.group, setup.params.plus.confidence)
-    told = Told(
+    wording = Wording(
         title=group.registered,
         summary=f"For connections of {group.name} alone: it beats the pooled {setup.name} there.",
         limit=LIMIT.format(group.name, "; others take the pooled model"),
@@ -192,12 +193,12 @@ def train_group(pooled: Pooled, group: Group) -> Outcome:
             "own less pooled": row["difference"],
         },
     )
-    return Outcome(row, entry(setup, told, estimator, train, test, verdicts, row))
+    return Outcome(row, entry(setup, wording, estimator, train, test, verdicts, row))
 
 
 @dataclass(frozen=True)
-class Told:
-    """What stands in a card besides numbers of the rows."""
+class Wording:
+    """The texts and figures of a card that don't come from the training's rows."""
 
     title: str
     summary: str
@@ -207,14 +208,14 @@ class Told:
 
 def entry(
     setup: Setup,
-    told: Told,
+    wording: Wording,
     estimator: Estimator,
     train: Windows,
     test: Windows,
     verdicts: VerdictSettings,
     row: Mapping[str, Any],
 ) -> dict[str, bytes]:
-    """Files of a zoo entry, all named as the pooled model: generated code can be exchanged."""
+    """Files of a zoo entry, all named as the pooled model's: generated code can be exchanged."""
     from export.entry import describe_fitted
 
     plan = setup.plan
@@ -238,31 +239,31 @@ def entry(
         {**origin.meta(), **accumulate.in_meta(verdicts)},
         train.matrix(plan.features),
         {"headline": {"left-out": {"window": accuracy}}, **row},
-        _card(told, made, verdicts, plan.confidence),
+        _card(wording, made, verdicts, plan.confidence),
         labels=train.y,
         test=testset.sample(test),
     ).contents()
 
 
-def _card(told: Told, made: Made, verdicts: VerdictSettings, confidence: float) -> str:
+def _card(wording: Wording, made: Made, verdicts: VerdictSettings, confidence: float) -> str:
     figures = Table(
-        tuple((name, interval(value)) for name, value in told.figures.items()),
+        tuple((name, interval(value)) for name, value in wording.figures.items()),
         before=f"Share of windows right, {100 * confidence:.0f} % intervals, on connections that "
         "training left out.",
     )
     return render(
         Card(
-            title=told.title,
-            summary=told.summary,
+            title=wording.title,
+            summary=wording.summary,
             facts={**facts(made), "State over windows": card.state(verdicts)},
             figures=(figures,),
-            limits=(told.limit,),
+            limits=(wording.limit,),
         )
     )
 
 
 def _tested(test: Windows, estimator: Estimator, pooled: Pooled) -> dict[str, Any] | None:
-    """Both final models on the group's rows of the fixed test set."""
+    """Accuracies of both final models on the group's rows of the fixed test set."""
     if not len(test):
         return None
     x = test.matrix(pooled.setup.plan.features)

@@ -1,4 +1,4 @@
-"""``cczoo train sbd neural``: the classifier on raw series, step by step."""
+"""The steps of ``cczoo train sbd neural``, which trains the classifier on raw series."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def search(job: NeuralJob) -> dict[str, Any]:
 
 
 def measure(job: NeuralJob) -> dict[str, Any]:
-    """Every split of the protocol, beside the other models; ``neural.json``, ``answers.parquet``.
+    """Measure on every split of the protocol, and compare with the other models.
+
+    Writes ``neural.json`` and ``answers.parquet``.
 
     Raises
     ------
@@ -102,10 +104,10 @@ def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:
     rows = job.rows(job.table)
     workers = job.sbd.workers
 
-    def tell(items: Any, what: str, total: int) -> Any:
+    def show(items: Any, what: str, total: int) -> Any:
         return progress(items, what, total)
 
-    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, tell)
+    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, show)
 
 
 def _print(summary: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The entry of the neural classifier: its description, card and files."""
+"""Write the neural classifier's entry: its description, card and files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from models.sbd.windows import Windows
 from pipelines.sbd.neural_job import FAMILY, NeuralJob
 
 CONTENTS = 64
-"""Observations that are stored: each is a whole series."""
+"""Number of observations that are stored, each of which is a whole series."""
 TESTED = 120
-"""Windows of the stored test sample, about: each is 900 numbers."""
+"""Approximate number of windows in the stored test sample, each of which is 900 numbers."""
 NO_FORM = "a convolution over series has no integer form"
 SEEN = (
     "per subflow: RTT, congestion state and throughput in 128 cells of the window",
     "RTT in 64 cells of up to 8 windows",
     "smallest RTT",
 )
-"""What the columns are, for people."""
+"""Description of the columns for people."""
 NOT_MEASURED: Row = ("not measured for this network", DASH, DASH)
-"""The card's row where the results kept are of other settings or of another table."""
+"""The card's row if the results kept are of other settings or of another table."""
 
 
 def write(
@@ -54,16 +54,17 @@ def write(
     Parameters
     ----------
     job : NeuralJob
+        The training.
     train : Windows
-        What it was trained on.
+        The rows that the network was trained on.
     content : bytes
         The ONNX file.
     verdicts : VerdictSettings
-        How its windows add up.
+        How windows add up to a verdict.
     metrics : mapping
-        For ``metrics.json``; accuracies and ``training`` are told in the card too.
+        Content of ``metrics.json``; accuracies and ``training`` stand in the card too.
     others : sequence of tuple of str
-        As for :func:`models.sbd.card.text`.
+        Rows of the comparison, as :func:`models.sbd.card.text` takes them.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def write(
         feature_settings=job.settings,
     )
     origin = Origin(FAMILY, made_by(), job.settings, job.data_hash)
-    told = {"width": job.neural.width, "epochs": training["epochs"]}
+    stated = {"width": job.neural.width, "epochs": training["epochs"]}
     made = Made(
         kind="Siamese temporal convolution",
         features=SEEN,
@@ -98,7 +99,7 @@ def write(
         trained_on=card.trained_on(train),
         schema_hash=source.schema_hash,
         origin=origin,
-        settings={**told, "parameters": training["parameters"]},
+        settings={**stated, "parameters": training["parameters"]},
     )
     rows = accuracies(metrics, job.sbd.protocol.splits) or [NOT_MEASURED]
     text = card.text(name, made, verdicts, job.sbd.confidence, rows, others, coverage=[])

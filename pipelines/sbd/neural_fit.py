@@ -1,4 +1,4 @@
-"""The last step of ``cczoo train sbd neural``: the network that is kept, as a zoo entry."""
+"""The last step of ``cczoo train sbd neural``: train the network that is kept as a zoo entry."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from models.sbd.results.accuracy import RULES, TABLE5, SiteRow
 from models.sbd.results.neural import CURVE, NEURAL
 from pipelines.reporting import neural as figures
 from pipelines.sbd import neural_entry
-from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, told
+from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, reporter
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Fitted
 
 WORST_ERROR = 1e-4
-"""Of the ONNX form's probability; float32 sums in another order differ by some 1e-6."""
+"""Largest error of the ONNX form's probability; float32 sums in another order differ by 1e-6."""
 
 
 def fit(job: NeuralJob) -> dict[str, Any]:
-    """Train on all that may be learned from, convert, measure and write the entry.
+    """Train on all rows that may be learned from, convert, measure and write the entry.
 
-    A run that is killed goes on from ``training.safetensors`` in the output directory.
+    After a killed run, the next one goes on from ``training.safetensors`` in the output directory.
 
     Returns
     -------
@@ -51,9 +51,9 @@ def fit(job: NeuralJob) -> dict[str, Any]:
     rows = job.rows(train)
     settings = job.neural
     held = outofsample.validation_rows(train.group, settings.validation, settings.seed)
-    tell = told(settings.epochs)
+    report = reporter(settings.epochs)
     found = training.fit(
-        rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=tell
+        rows, train.y, held, settings, settings.seed, checkpoint=job.out, told=report
     )
     specs = features_of(FAMILY)
     content = convert(found.network, specs, outofsample.NAME, ("NSB", "SB"), job.settings)
@@ -83,7 +83,7 @@ def fit(job: NeuralJob) -> dict[str, Any]:
 def _measured(
     content: bytes, found: Fitted, rows: NDArray[np.float32], specs: tuple[Feature, ...]
 ) -> dict[str, Any]:
-    """How far ONNX Runtime's answers are from PyTorch's, in float32 and in int8.
+    """Measure how far ONNX Runtime's answers are from PyTorch's, in float32 and in int8.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _measured(
 
 
 def _metrics(job: NeuralJob) -> dict[str, Any]:
-    """Out-of-sample figures as `measure` left them, here or in the repository; of this network."""
+    """Out-of-sample figures of this network that `measure` has left here or in the repository."""
     own = job.out / NEURAL.name
     kept = measured(own, job) or measured(job.kept, job)
     rows = () if kept is None else kept.protocols
@@ -123,7 +123,7 @@ def _metrics(job: NeuralJob) -> dict[str, Any]:
 
 
 def _others(job: NeuralJob, metrics: Mapping[str, Any]) -> list[Row]:
-    """The comparison over the four sites, where both tables are there."""
+    """Rows of the comparison over the four sites; empty unless both tables are there."""
     if "within" not in metrics or job.others is None:
         return []
     folder = job.others.parent

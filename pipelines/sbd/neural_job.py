@@ -1,4 +1,4 @@
-"""Where a training of the neural classifier reads and writes."""
+"""The inputs, outputs and settings of a training of the neural classifier."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ OTHERS = Path("reports/sbd/predictions.parquet")
 
 
 KEPT = Path("data/reference/neural.json")
-"""The protocol's results that the card tells; a new measurement is copied there on purpose."""
+"""The protocol's results that the card states; a new measurement is copied there on purpose."""
 
 
 @dataclass
 class NeuralJob:
-    """Where a training of the neural classifier reads and writes."""
+    """The inputs, outputs and settings of a training of the neural classifier."""
 
     features: Path
     out: Path
@@ -55,7 +55,7 @@ class NeuralJob:
 
     @property
     def plain(self) -> Job:
-        """The same for functions of the other trainings."""
+        """The same job, as functions of the other trainings take it."""
         return Job(features=self.features, out=self.out, params=self.sbd, zoo=self.zoo)
 
     @cached_property
@@ -65,12 +65,12 @@ class NeuralJob:
 
     @cached_property
     def table(self) -> Windows:
-        """Labelled rows with finite series; says what it leaves out.
+        """Labelled rows with finite series; prints which rows are left out.
 
         Raises
         ------
         UserError
-            When it has no series, windows are there twice, or nothing is left to learn from.
+            When the table has no series, a window occurs twice, or no row is left to learn from.
         """
         if self.columns[0] not in read(self.features).columns:
             raise UserError(
@@ -83,25 +83,25 @@ class NeuralJob:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the series were computed with."""
+        """Settings that the series were computed with."""
         return self.plain.settings
 
     @cached_property
     def data_hash(self) -> str:
-        """Content of the table, see `models.sbd.content`."""
+        """Hash of the table's content, see `models.sbd.content`."""
         return content_hash(self.table, features_of(FAMILY))
 
     def rows(self, table: Windows) -> NDArray[np.float32]:
-        """Their series, float32 [N, d]."""
+        """Series of a table's rows: float32 array [N, d]."""
         return table.matrix(self.columns).astype(np.float32)
 
 
-def told(epochs: int) -> Callable[[Epoch], None]:
-    """What moves the progress bar after each epoch, and says more where there is no terminal."""
+def reporter(epochs: int) -> Callable[[Epoch], None]:
+    """Make a callback that moves a progress bar after each epoch; without a terminal it prints."""
     bar = iter(progress(range(epochs), "epochs", epochs))
     next(bar)
 
-    def tell(epoch: Epoch) -> None:
+    def report(epoch: Epoch) -> None:
         next(bar, None)
         if not sys.stderr.isatty():
             print(
@@ -110,15 +110,15 @@ def told(epochs: int) -> Callable[[Epoch], None]:
                 file=sys.stderr,
             )
 
-    return tell
+    return report
 
 
 ABOUT_TESTS = ("splits", "repeats", "validation_folds")
-"""Settings that say how often is tested: the network is the same without them."""
+"""Settings of how often the network is tested; they don't change the network."""
 
 
 def measured(path: Path, job: NeuralJob) -> Measured | None:
-    """Results of :func:`measure`, None where there are none of this network on this table."""
+    """Results of `measure` for this network on this table; None if there are none."""
     if not path.is_file():
         return None
     found = NEURAL.read_at(path)

@@ -27,7 +27,7 @@ it is coupled). With labels the answers are compared with them."""
 
 VERDICTS = ("accumulated", "window")
 SHOWN = 40
-"""Connections that a person sees; --out and --json have all."""
+"""Number of connections that are printed; --out and --json have all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Predict, compare with labels where there are any, print."""
+    """Predict, compare with labels if there are any, and print."""
     import numpy as np
 
     from models.sbd.accumulate import verdicts_of
@@ -80,12 +80,12 @@ def run(args: argparse.Namespace) -> int:
     kept = table.take(mask)
     probability = model.predict_proba(kept.matrix(model.meta.features))
     settings = verdicts_of(model.meta.calibration, model.meta.accumulation)
-    said = {
+    shared_by = {
         "window": probability > model.meta.threshold,
         "accumulated": connection_state(probability, kept.group, settings) >= 0,
     }
     arranged = grid(kept)
-    chosen = said[args.verdicts]
+    chosen = shared_by[args.verdicts]
     found = partitions(arranged, chosen)
     result: dict[str, Any] = {
         "model": args.model,
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         "subflows": _count(len(names) for names in arranged.names),
         "scores": {
             kind: contradictions(arranged, shared) | _scores(kept, arranged, shared, columns)
-            for kind, shared in said.items()
+            for kind, shared in shared_by.items()
         },
     }
     if args.out is not None:
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
-    """Windows of the features given, or computed with the model's own settings."""
+    """Windows of the given features, or of features computed with the model's own settings."""
     from models.sbd import windows
     from models.sbd.rows import load_table
 
@@ -182,7 +182,7 @@ def _frames(
     shared: Any,
     found: list[list[list[int]]],
 ) -> dict[str, pl.DataFrame]:
-    """Long tables: a row for each pair, and a row for each subflow, of each window."""
+    """Two tables with rows for each window: one row per pair, and one row per subflow."""
     import numpy as np
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""What the trainings of ``cczoo train sbd`` register."""
+"""Register the models that the trainings of ``cczoo train sbd`` have made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_training(
 
 
 def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> dict[str, Any]:
-    """Register what a training within a budget chose."""
+    """Register the model that a training within a budget has chosen."""
     model = store.load(job.out / "model")
     name, found = model.meta.name, model.read_json("metrics.json")
     metrics = {f"cost.{key}": value for key, value in found["costs"].items()}
@@ -40,7 +40,7 @@ def from_budget(job: Job, budget: str, settings: Path | None, offline: bool) -> 
 
 
 def from_search(job: Job, run: str, settings: Path | None, offline: bool) -> dict[str, Any]:
-    """Register what a search of AutoML found."""
+    """Register the model that an AutoML search has found."""
     model = store.load(job.out / "model")
     tests = model.read_json("metrics.json")["accuracy"]
     metrics = {f"accuracy.{test}": one["mean"] for test, one in tests.items()}
@@ -54,6 +54,7 @@ def from_groups(job: Job, result: Grouped, settings: Path | None, offline: bool)
     Parameters
     ----------
     job : Job
+        The training.
     result : Grouped
         Content of ``groups.json``.
     settings : Path, optional

@@ -1,4 +1,4 @@
-"""The headline figures of SmartSBD's steps, printed for people."""
+"""Print the headline figures of SmartSBD's training steps for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
-    """The headline figures for people."""
+    """Print the headline figures for people."""
     from rich.console import Console
     from rich.table import Column, Table
 

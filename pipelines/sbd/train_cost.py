@@ -1,4 +1,4 @@
-"""What a trained model costs: lowered, exported, built, run and proved like any bundle."""
+"""Measure the costs of a trained model: it is lowered, exported and proved like any bundle."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from models.sbd.windows import Windows
 from models.stats.intervals import Interval
 
 FIRST = {"insns": "bpf"}
-"""Figure -> the target whose cost counts where a limit names none; C's for all others."""
+"""Figure -> target whose cost counts if a limit names none; it is C for all other figures."""
 INSNS_PER_NODE = 2.5
-"""For an estimate where no BPF program can be loaded: trees of depth 6 to 10 as nested ifs took
+"""Estimate used if no BPF program can be loaded: trees of depth 6 to 10 as nested ifs took
 2.3 to 3.1 verified instructions per node."""
 SAMPLE = 64
 
@@ -40,7 +40,7 @@ class Candidate:
     accuracy : Interval
         Per window, on connections that training didn't see.
     form : Form
-        Of the model fitted on all rows.
+        The form of the model fitted on all rows.
     estimator : object
         That model.
     costs : dict
@@ -62,7 +62,7 @@ class Candidate:
         return float(self.accuracy["mean"] or 0.0)
 
     def exceeds(self, budget: Budget) -> list[str]:
-        """What is above the budget, and by how much; empty where the model fits."""
+        """Lines on the costs above the budget and by how much; empty if the model fits."""
         lines = []
         for key, limit in budget.limits.items():
             figure = key.rpartition(".")[2]
@@ -73,7 +73,7 @@ class Candidate:
         return lines
 
     def described(self) -> dict[str, Any]:
-        """For ``pareto.json``."""
+        """Plain data for ``pareto.json``."""
         return {
             "name": self.model_spec.name,
             "classifier": self.model_spec.classifier,
@@ -88,7 +88,7 @@ class Candidate:
 
 
 def size(form: Form) -> dict[str, float]:
-    """What a form's costs grow with; a linear form has one weight per feature."""
+    """Sizes with which a form's costs grow; a linear form has one weight per feature."""
     trees = getattr(form, "trees", ())
     if not trees:
         return {"nodes": 0, "steps": len(form.features)}
@@ -99,7 +99,7 @@ def size(form: Form) -> dict[str, float]:
 
 
 def measure(candidate: Candidate, table: Windows, seed: int) -> str:
-    """Fill in a candidate's costs by building and running it; why BPF couldn't, if it couldn't."""
+    """Fill in a candidate's costs by proving it; returns why BPF couldn't be run, or ""."""
     form = candidate.form
     forest = isinstance(form, Forest)
     options = Options.parse(

@@ -1,4 +1,4 @@
-"""``cczoo zoo add``: entries and functions into a folder of models other than the zoo."""
+"""``cczoo zoo add``: put entries and functions into a folder of models other than the zoo."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def add(args: argparse.Namespace) -> int:
 
 
 def certify(args: argparse.Namespace) -> int:
-    """What it did is part of a release."""
+    """Refuse the old command: certifying is part of a release now."""
     raise UserError(f"certify is part of a release: {INSTEAD}; `cczoo zoo prove` proves alone")

@@ -1,4 +1,4 @@
-"""What an entry's decisions cost, and its certificate: exported, built, run and proved."""
+"""Certificate and costs of an entry: it is exported, and each target is proved and measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 TARGETS = ("c", "json", "lut", "onnx")
-"""Proved when an entry is made; `cczoo zoo prove` goes on to all of them."""
+"""Targets that are proved when an entry is made; `cczoo zoo prove` proves all others too."""
 HEADING = "## What a decision costs\n"
 ROUNDS, CALLS = 5, 40
 BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "prove.json"
@@ -28,9 +28,9 @@ def measured(model: ZooModel, bench: Path = BENCH) -> dict[str, bytes]:
     Parameters
     ----------
     model : ZooModel
-        As loaded; nothing of it is changed.
+        The loaded entry, of which nothing is changed.
     bench : Path
-        Results of `benchmarks/prove.py`; may be missing.
+        Results of `benchmarks/prove.py`; they may be missing.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def measured(model: ZooModel, bench: Path = BENCH) -> dict[str, bytes]:
 
 
 def onnx_ns(model: ZooModel) -> float:
-    """Nanoseconds of one decision of one row in ONNX Runtime, one thread; median of rounds."""
+    """Time of one decision in ONNX Runtime with one thread, in ns: the median of rounds."""
     import numpy as np
 
     row = np.array(model.read_json("vectors.json")["values"][:1], dtype=np.float64)
@@ -90,7 +90,7 @@ def onnx_ns(model: ZooModel) -> float:
 
 
 def bench_rows(name: str, bench: Path, but: set[str]) -> list[dict[str, Any]]:
-    """What ``make bench`` found of this model on other targets."""
+    """Results of ``make bench`` for this model on other targets."""
     try:
         rows = json.loads(bench.read_text(encoding="utf-8"))["rows"]
     except (OSError, ValueError, KeyError):
@@ -103,7 +103,7 @@ def bench_rows(name: str, bench: Path, but: set[str]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], cpu: str) -> str:
-    """``costs.md``."""
+    """Content of ``costs.md``."""
     lines: list[str] = [
         HEADING,
         "Proved to answer as the model on every vector. Time of one decision of one row; *here*:",
@@ -126,7 +126,7 @@ def table(rows: Sequence[Mapping[str, Any]], cpu: str) -> str:
 
 
 def spent(ns: float | None) -> str:
-    """``18 ns``, ``4.2 µs``, ``2.3 ms``, or a dash."""
+    """A time for people: ``18 ns``, ``4.2 µs``, ``2.3 ms``, or a dash."""
     if ns is None:
         return "–"
     for limit, unit in ((1e3, "ns"), (1e6, "µs")):

@@ -1,4 +1,4 @@
-"""``cczoo zoo docs``: tables of the zoo in the documents, made from its entries."""
+"""``cczoo zoo docs``: write the zoo's tables in the documents from its entries."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ PROTOCOLS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the tables; with ``--check`` only 1 where one isn't as the zoo says."""
+    """Write the tables; with ``--check`` write nothing and return 1 if one isn't up to date."""
     from models import store
 
     stale = refresh(args.zoo or store.ZOO, check=args.check)
     if args.json:
         print_json({"checked": list(DOCUMENTS), "stale": stale, "written": not args.check})
     elif stale:
-        said = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
-        print(f"{', '.join(stale)}: {said}", file=sys.stderr if args.check else sys.stdout)
+        state = "not as the zoo is: run `cczoo zoo docs`" if args.check else "written"
+        print(f"{', '.join(stale)}: {state}", file=sys.stderr if args.check else sys.stdout)
     else:
         print("the documents' tables are as the zoo is")
     return 1 if args.check and stale else 0
 
 
 def refresh(zoo: Path, *, check: bool = False) -> list[str]:
-    """Write the documents' tables; returns those that weren't as the zoo is."""
+    """Write the documents' tables; returns the documents that weren't up to date."""
     from models import store
 
     models = [store.load(name, zoo) for name in store.names(zoo)]
@@ -89,7 +89,7 @@ def filled(text: str, models: Sequence[ZooModel], where: str) -> str:
 
 
 def short(models: Sequence[ZooModel]) -> str:
-    """For the README: name, kind, accuracy at the sites and under conditions left out."""
+    """Table of the README: name, kind, accuracy at the sites and under conditions left out."""
     rows = [["model", "kind", "sites", "left-out families", "in C"]]
     for model in models:
         metrics = model.read_json("metrics.json")
@@ -106,7 +106,7 @@ def short(models: Sequence[ZooModel]) -> str:
 
 
 def whole(models: Sequence[ZooModel]) -> str:
-    """For docs/zoo.md: accuracies with intervals, targets and costs."""
+    """Table of docs/zoo.md: accuracies with intervals, targets and costs."""
     rows = [["model", *(title for _, title in PROTOCOLS), "C", "ONNX", "targets"]]
     for model in models:
         from export.targets import targets_of
@@ -125,7 +125,7 @@ def whole(models: Sequence[ZooModel]) -> str:
 
 
 TABLES = {"short": short, "whole": whole}
-"""Name in the marker -> what makes the table."""
+"""Name in the marker -> function that makes the table."""
 
 
 def _mean(metrics: Any, protocol: str) -> str:
@@ -140,7 +140,7 @@ def _interval(metrics: Any, protocol: str) -> str:
 
 
 def _cost(model: ZooModel, target: str) -> str:
-    """Time of one decision, as it was measured when the entry was released."""
+    """Time of one decision, as measured when the entry was released."""
     from pipelines.zoo.certify import spent
 
     measured = model.beside("costs.json")

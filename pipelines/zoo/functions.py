@@ -1,4 +1,4 @@
-"""Zoo entries of functions that need no training: tables, proved over every input."""
+"""Zoo entries of functions that need no training: tables whose error is found over all inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(name: str, zoo: Path) -> Path:
     source = FUNCTIONS[name](Options())
     if source.form is None:
         raise ValueError(f"{name} has no integer form to keep")
-    error = _told(source.quantization_error)
+    error = _rounded(source.quantization_error)
     origin = Origin(source.family, f"cczoo zoo release {name}", source.feature_settings)
     found = describe(
         replace(source, quantization_error=error),
@@ -67,10 +67,10 @@ def verify(model: ZooModel) -> dict[str, Any]:
     if not isinstance(source.form, Table):
         raise UserError(f"{model.directory}: neither a model nor a function's table: restore it")
     found, stated = stated_error(source.form.curve), model.meta.quantization_error
-    now, told = _told(found), _told(stated)
+    now, before = _rounded(found), _rounded(stated)
     problems = [
         f"{key} is {now.get(key)} now and {value} in meta.json"
-        for key, value in told.items()
+        for key, value in before.items()
         if now.get(key) != value
     ]
     scores = source.form.evaluate(to_integers(source.values, source.features)).scores
@@ -90,8 +90,8 @@ def verify(model: ZooModel) -> dict[str, Any]:
     }
 
 
-def _told(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Errors with four significant digits: tanh itself differs in its last ones by machine."""
+def _rounded(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Errors with four significant digits: the last ones of tanh itself differ by machine."""
     return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in error.items()}
 
 

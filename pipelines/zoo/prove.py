@@ -1,4 +1,4 @@
-"""Export every model of the zoo to every target that can carry it, and verify each."""
+"""Export every model of the zoo to every target that can carry it, and prove each target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelines.output import print_json, progress
 
 
 def run(args: argparse.Namespace) -> int:
-    """``cczoo zoo prove``: 1 when anything differs from its model."""
+    """Run ``cczoo zoo prove``; returns 1 if anything differs from its model."""
     from export.functions import FUNCTIONS
     from models.store import ZOO, names
 
@@ -28,20 +28,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def prove(name: str, only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Export one model to all targets that can carry it and verify the bundle.
+    """Export one model to all targets that can carry it and prove each target.
 
     Parameters
     ----------
     name : str
-        What ``cczoo export`` takes.
+        The model, as ``cczoo export`` takes it.
     only : sequence of str
         Targets to restrict to; all by default.
 
     Returns
     -------
     list of dict
-        Per target ``model, target, ok`` (None: can't be run on this machine, with ``why``),
-        ``vectors, mismatches`` and the certificate's costs where it has them.
+        Per target ``model, target, ok`` (None, with ``why``, if it can't be run on this machine),
+        ``vectors, mismatches`` and the certificate's costs if it has them.
     """
     from export import proof
     from export.params import Options

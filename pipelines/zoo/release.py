@@ -1,4 +1,4 @@
-"""``cczoo zoo release``: the only way into the zoo. Gates, proof, the next version."""
+"""``cczoo zoo release``: the only way into the zoo, through gates and a proof."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pipelines.params import Params
 
 FUNCTION_GATES = ("certificate", "budget")
-"""Gates that make sense for a function, which has no test set."""
+"""Gates that are asked for a function, which has no test set."""
 
 
 @dataclass(frozen=True)
 class Released:
-    """The entry that a candidate follows; no model where there is none, or it can't be read."""
+    """The entry that a candidate follows; without model if there is none or it can't be read."""
 
     version: int
     model: ZooModel | None
@@ -32,7 +32,7 @@ class Released:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Release each name; 1 where one is refused."""
+    """Release each name; returns 1 if one is refused."""
     from models import store
     from pipelines import params
     from pipelines.zoo import docs
@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def candidate(name: str, args: argparse.Namespace, held: Path) -> ZooModel:
-    """What is to be released: a function, a model's directory, or a name below ``--from``.
+    """Find what is to be released: a function, a model's directory, or a name below ``--from``.
 
     Raises
     ------
     UserError
-        Where there is none, or its own files contradict each other.
+        When there is none, or its own files contradict each other.
     """
     from export.functions import FUNCTIONS
     from models import store
@@ -105,11 +105,11 @@ def release(
     result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
     result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
     if before.model is not None and compare(before.model, model).verdict == "identical":
-        said = f"nothing to release: version {before.version} is the same model"
-        return result | {"problems": [said]}
+        message = f"nothing to release: version {before.version} is the same model"
+        return result | {"problems": [message]}
     if before.problem and not args.force:
-        said = f"{before.problem}; --force REASON releases without comparing with it"
-        return result | {"problems": [said]}
+        message = f"{before.problem}; --force REASON releases without comparing with it"
+        return result | {"problems": [message]}
     findings = _judged(model, before.model, settings, args)
     result["gates"] = {gate: {"passed": f.passed, "reason": f.reason} for gate, f in findings}
     refused = [f"{gate}: {f.reason}" for gate, f in findings if f.passed is False]
@@ -122,7 +122,7 @@ def release(
 
 
 def released(directory: Path) -> Released:
-    """The entry in the zoo, as far as this version can read it."""
+    """The entry that is in the zoo, as far as this version of cczoo can read it."""
     from models import store
 
     path = directory / "meta.json"
@@ -161,7 +161,7 @@ def _judged(
 def _write(
     model: ZooModel, zoo: Path, result: dict[str, Any], reason: str | None, bench: Path
 ) -> None:
-    """Seal the entry under its new version, prove that, and move it into place whole."""
+    """Seal the entry under its new version, prove it, and move it into place whole."""
     from export.description import json_file
     from models import store
     from pipelines.registry import owner
@@ -176,7 +176,7 @@ def _write(
         files |= certify.measured(entry, bench)
     record = {key: result[key] for key in ("name", "from", "to", "gates")}
     files["release.json"] = json_file({**record, "when": owner.now(), "forced": reason or ""})
-    # What can't be read as an entry any more is replaced for a reason only: then it is whole.
+    # With a reason all that is there is replaced: it may not be readable as an entry any more.
     store.replace_directory(zoo / name, files, everything if reason else store.own_files)
 
 

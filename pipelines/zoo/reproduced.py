@@ -1,7 +1,7 @@
 """``cczoo zoo reproduced``: whether the models trained here are those that were released.
 
 A machine that sums in another order gets other last digits, and a network another path through its
-training. So a model is the same if every file under its checksum is, or else if its answers are.
+training. So two models are the same if every file is the same, or else if their answers are.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 PROVENANCE = ("version", "created_by", "git_commit", "checksum", "files", "feature_specs")
-"""Of ``meta.json``, what says nothing about the model (``schema_hash`` is of the features)."""
+"""Fields of ``meta.json`` that aren't about the model (``schema_hash`` is about the features)."""
 NUMBERS = ("calibration", "scaling")
-"""Of ``meta.json``, compared as numbers."""
+"""Fields of ``meta.json`` that are compared as numbers."""
 LEARNED = ("calibration", "accumulation", "scaling")
-"""Of ``meta.json``, what is fitted to the answers of a network and so goes its path with it."""
+"""Fields of ``meta.json`` that are fitted to a network's answers and so vary as these do."""
 NETWORKS = ("neural", "mlp")
-"""Kinds whose training takes another path where a sum has another last digit."""
+"""Kinds whose training takes another path if a sum has another last digit."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What still counts as equal.
+    """The differences up to which two models count as equal.
 
     Attributes
     ----------
     probability : float
         Largest difference of an answer.
     verdicts : float
-        Share of verdicts that may differ.
+        Largest share of verdicts that differ.
     figure : float
         Largest difference of a number in ``metrics.json`` and of calibration.
     """
@@ -52,14 +52,15 @@ class Limits:
 
 
 EXACT = Limits(probability=1e-4, verdicts=0.0, figure=0.002)
-"""Trees, forests, linear and kernel machines: float32 ONNX errs by up to 1e-5, one window of the
-smallest test set that is told is 0.002."""
+"""Limits for trees, forests, linear and kernel machines: float32 ONNX errs by up to 1e-5, and one
+window of the smallest reported test set is 0.002."""
 TRAINED_PATH = Limits(probability=1.0, verdicts=0.03, figure=0.02)
-"""Networks: a probability near the threshold may move far, verdicts and figures hardly."""
+"""Limits for networks: a probability near the threshold may move far, verdicts and figures hardly.
+"""
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where a released model isn't reproduced; with ``--out`` only the file is written."""
+    """Compare; returns 1 if a model isn't reproduced, or with ``--out`` writes the file only."""
     from models import store
 
     verdicts = compare_all(args.trained or store.TRAINED, args.zoo or store.ZOO)
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compare_all(trained: Path, zoo: Path) -> list[Verdict]:
-    """A verdict per released model, by name."""
+    """Verdict on each released model, by name."""
     from models import store
 
     found = []
@@ -102,15 +103,14 @@ def compare_all(trained: Path, zoo: Path) -> list[Verdict]:
 
 
 def compare(released: ZooModel, trained: ZooModel) -> Verdict:
-    """How a model trained here differs from the released one.
+    """Compare a model trained here with the released one.
 
     Returns
     -------
     Verdict
-        ``identical`` where all files and facts are the same but for what says how the entry
-        came about (`PROVENANCE`, also in the card), ``equal`` where the answers
-        to the stored observations and the figures are within `EXACT` or, of a network,
-        `TRAINED_PATH`.
+        ``identical`` if all files and facts are the same, except those that state how the
+        entry came about (`PROVENANCE`, also in the card); ``equal`` if the answers to the stored
+        observations and the figures are within `EXACT` or, for a network, `TRAINED_PATH`.
     """
     old, new = released.meta, trained.meta
     names = sorted(old.files | new.files)
@@ -148,7 +148,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
         "form": form,
         "answers": len(values),
         "differing": differing,
-        # Two digits say enough, and are the same wherever they are computed.
+        # Two digits suffice, and are the same wherever they are computed.
         "largest": float(f"{largest:.2g}"),
         "figure": float(f"{figure:.2g}"),
     }
@@ -158,7 +158,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
 
 
 def observations(*models: ZooModel) -> NDArray[np.float64]:
-    """What the entries keep of vectors and test rows, float64 [n, d]."""
+    """Stored vectors and test rows of both entries: float64 array [N, d]."""
     import numpy as np
 
     parts = []
@@ -171,14 +171,14 @@ def observations(*models: ZooModel) -> NDArray[np.float64]:
 
 
 def _card(model: ZooModel) -> str:
-    """The card but for the command that made it: spelled anew, it trains the same model."""
+    """The card without the command that made it, which may be spelled anew since."""
     return model.read("card.md").decode().replace(model.meta.created_by, "")
 
 
 def _answers(
     released: ZooModel, trained: ZooModel, values: NDArray[np.float64]
 ) -> tuple[float, int]:
-    """Largest difference of an answer, and how many decisions differ; 0 of a function."""
+    """Largest difference of an answer, and how many decisions differ; 0 for a function."""
     import numpy as np
 
     if "model.onnx" not in released.meta.files or "model.onnx" not in trained.meta.files:
@@ -198,7 +198,7 @@ def _form(released: ZooModel, trained: ZooModel) -> str:
 
 
 def _form_verdicts(released: ZooModel, trained: ZooModel, values: NDArray[np.float64]) -> int:
-    """How many verdicts of the integer forms differ; all where one has none."""
+    """How many verdicts of the integer forms differ; all of them if one entry has no form."""
     from export.fixed import to_integers
     from export.source import source_of
 
@@ -211,7 +211,7 @@ def _form_verdicts(released: ZooModel, trained: ZooModel, values: NDArray[np.flo
 
 
 def _figures(model: ZooModel, network: bool) -> dict[str, Any]:
-    """``metrics.json``; of a network without the course of its training, but for how it ended."""
+    """Content of ``metrics.json``; of a network's course of training only the end is kept."""
     metrics: dict[str, Any] = model.read_json("metrics.json")
     if network and "training" in metrics:
         ended = metrics["training"].get("validation", {}).get("validation_accuracy", 0.0)
@@ -220,7 +220,7 @@ def _figures(model: ZooModel, network: bool) -> dict[str, Any]:
 
 
 def _largest(old: Any, new: Any) -> float:
-    """Largest difference of two trees' numbers; infinite where anything else differs."""
+    """Largest difference of the numbers in two documents; infinite if anything else differs."""
     numbers, others = zip(*(_parted(tree) for tree in (old, new)), strict=True)
     if others[0] != others[1] or numbers[0].keys() != numbers[1].keys():
         return float("inf")
@@ -228,7 +228,7 @@ def _largest(old: Any, new: Any) -> float:
 
 
 def _parted(tree: Any) -> tuple[dict[str, float], dict[str, Any]]:
-    """Path -> number where it is a share or an error, and path -> whatever else there is."""
+    """Shares and errors of a document (path -> number), and all else in it (path -> value)."""
     leaves = dict(_leaves(tree))
     numbers = {k: v for k, v in leaves.items() if isinstance(v, float)}
     return numbers, {k: v for k, v in leaves.items() if k not in numbers}

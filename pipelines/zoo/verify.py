@@ -1,4 +1,4 @@
-"""Check the entries of the zoo: nothing altered, stored answers and the stored evaluation hold."""
+"""Check the entries of the zoo: each is intact, and its stored answers and evaluation hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CERTIFICATE = "certificate.json"
 
 
 def run(args: argparse.Namespace) -> int:
-    """``cczoo zoo verify``: 1 when an entry fails."""
+    """Run ``cczoo zoo verify``; returns 1 if an entry fails."""
     from models import store
     from pipelines.sources import open_model
 
@@ -42,17 +42,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def verify_entry(model: ZooModel) -> dict[str, Any]:
-    """Stored answers and the stored evaluation against what the entry's files answer now.
+    """Compare stored answers and the stored evaluation with what the entry's files answer now.
 
     Parameters
     ----------
     model : ZooModel
-        As loaded: the hashes of its files have been checked.
+        The loaded entry: the hashes of its files have been checked.
 
     Returns
     -------
     dict
-        ``ok``, ``problems``, ``vectors``, ``mismatches``; ``integer_disagreements`` where the model
+        ``ok``, ``problems``, ``vectors``, ``mismatches``; ``integer_disagreements`` if the model
         has an integer form; ``evaluation``, see :func:`evaluate`, None without a stored test set.
     """
     import numpy as np
@@ -96,7 +96,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
 
 
 def _altered(model: ZooModel) -> list[str]:
-    """What doesn't belong to the entry as it was made, or contradicts it."""
+    """Problems of an entry that isn't intact: what was added to it, or contradicts it."""
     from models import store
 
     problems = []
@@ -124,9 +124,9 @@ def evaluate(model: ZooModel, source: Source) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        Per file (``model.onnx``, ``model.json``) the stored score (``mean``, ``low``, ``high``,
-        how many of what it is over, and ``of``, which of these counts) and ``now``. None where no
-        test set is stored.
+        Per file (``model.onnx``, ``model.json``) the stored score (``mean``, ``low``, ``high``, the
+        counts of what it is taken over, and ``of``, the name of the count) and the score ``now``.
+        None if no test set is stored.
     """
     from export.decisions import of_form, of_onnx
     from models.families import family, find

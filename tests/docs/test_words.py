@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAMED = ("data", "features", "models/envs")
+NAMED = ("data", "features", "models/envs", "models/sbd/automl", "pipelines")
 DESCRIBED = (
     *NAMED, "models/stats", "models/parallel.py",
     *(f"models/sbd/{name}" for name in (
@@ -18,6 +18,10 @@ OTHER_SHAPES = re.compile(
 )
 FRAGMENTS = re.compile(r"(?m)^\s*Of (?!three and more)|manieth|\btold by\b|\bhangs? on\b")
 FRAGMENT_START = re.compile(r"(?:What|Which|Whether|How|Who|When|Where|Why|From|Of)\b")
+WHERE_FOR_IF = re.compile(
+    r"(?:\b(?:[Nn]one|empty|NaN|[012])|\"\")`* where\b"
+    r"|\b[Ww]here (?:none|nothing|there (?:is|are|was))\b"
+)
 NAMES = re.compile(r"(?:^|_)(?:told|said|say|tell|lo|hi)$")
 
 
@@ -63,6 +67,16 @@ def test_docstrings_are_no_fragments() -> None:
         for file, tree in modules(DESCRIBED)
         for text in texts(tree)
         if (match := FRAGMENTS.search(text))
+    ]
+    assert not found
+
+
+def test_if_means_if() -> None:
+    found = [
+        (file, match.group())
+        for file, tree in modules(NAMED)
+        for text in texts(tree)
+        if (match := WHERE_FOR_IF.search(text))
     ]
     assert not found
 

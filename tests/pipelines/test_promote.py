@@ -12,7 +12,7 @@ from models import store
 from pipelines import tracking
 from pipelines.cli import main
 from pipelines.params import load
-from pipelines.registry import aliases as promotions
+from pipelines.registry import aliases
 from pipelines.registry.aliases import Lost, Move
 from pipelines.zoo import verify
 
@@ -35,12 +35,12 @@ def promote(entries, tmp_path, capsys):
     return promote
 
 
-def aliases():
-    return promotions.aliases("small")
+def aliases_now():
+    return aliases.aliases("small")
 
 
 def move(champion, to, previous="", action="promote"):
-    return promotions.make(Move("small", action, champion, to, previous, {}))
+    return aliases.make(Move("small", action, champion, to, previous, {}))
 
 
 def test_a_better_model_becomes_champion_and_goes_back(entries, local, send, promote, capsys):
@@ -52,7 +52,7 @@ def test_a_better_model_becomes_champion_and_goes_back(entries, local, send, pro
     send(small=entries.make("good"))
     code, second = promote()
     assert (code, second["problems"]) == (0, [])
-    assert aliases() == {"champion": "2", "candidate": "2", "previous": "1"}
+    assert aliases_now() == {"champion": "2", "candidate": "2", "previous": "1"}
     gained = second["gates"]["test-set"]["evidence"]["windows"]["difference"]
     assert gained["low"] > 0.2
     shown = second["difference"]["metrics"]["within.window"]
@@ -65,7 +65,7 @@ def test_a_better_model_becomes_champion_and_goes_back(entries, local, send, pro
     code, again = promote()
     assert (code, again["problems"]) == (1, ["small: version 2 is @champion already"])
     assert main(["rollback", "small"]) == 0
-    assert aliases() == {"champion": "1", "candidate": "2"}
+    assert aliases_now() == {"champion": "1", "candidate": "2"}
     assert main(["rollback", "small"]) == 1
     assert "no @previous version" in capsys.readouterr().err
 
@@ -87,7 +87,7 @@ def test_a_long_history_is_read_to_its_end(entries, local, send, monkeypatch):
     for _ in range(5):
         move(champion, "1")
         champion = "1"
-    events = promotions.history("small")
+    events = aliases.history("small")
     assert [event["intact"] for event in events] == [True] * 5
     assert [event["from"] for event in events] == ["", "1", "1", "1", "1"]
 
@@ -105,21 +105,21 @@ def test_a_log_says_that_there_are_no_moves_yet(entries, local, send, capsys):
 def test_a_worse_model_is_refused_with_reasons(entries, local, send, promote):
     send(small=entries.make("good"))
     assert promote()[0] == 0
-    before = aliases()
+    before = aliases_now()
     send(small=entries.make("bad"))
     code, result = promote()
     assert code == 1
     assert {problem.partition(":")[0] for problem in result["problems"]} == {"test-set", "groups"}
-    assert aliases() == {**before, "candidate": "2"}
-    assert len(promotions.history("small")) == 1
+    assert aliases_now() == {**before, "candidate": "2"}
+    assert len(aliases.history("small")) == 1
 
 
 def test_a_dry_run_changes_nothing(entries, local, send, promote):
     send(small=entries.make("good"))
     code, result = promote("--dry-run")
     assert (code, result["ok"]) == (0, True)
-    assert aliases() == {"candidate": "1"}
-    assert promotions.history("small") == []
+    assert aliases_now() == {"candidate": "1"}
+    assert aliases.history("small") == []
 
 
 def test_a_loss_of_one_group_alone_is_refused(entries, local, send, promote, tmp_path):
@@ -164,7 +164,7 @@ def test_a_budget_that_is_exceeded_refuses(entries, local, send, promote):
     code, result = promote()
     assert code == 1
     assert "budget: c:" in result["problems"][0]
-    assert aliases() == {"candidate": "1"}
+    assert aliases_now() == {"candidate": "1"}
 
 
 def test_gates_are_named_and_their_settings_strict(tmp_path):
@@ -200,8 +200,8 @@ def test_of_two_promotions_at_once_one_wins(entries, local, send):
     assert len(won) == 1
     assert len(told) == 1
     assert "another promotion" in told[0]
-    assert aliases() == {"champion": won[0], "previous": "1", "candidate": "3"}
-    assert [event["to"] for event in promotions.history("small")] == ["1", won[0]]
+    assert aliases_now() == {"champion": won[0], "previous": "1", "candidate": "3"}
+    assert [event["to"] for event in aliases.history("small")] == ["1", won[0]]
     # The loser's comparison is with a champion that is none any more.
     with pytest.raises(Lost, match=f"@champion is version {won[0]} now, not 1"):
         move("1", "3", "1")
@@ -223,7 +223,7 @@ def test_a_killed_move_is_undone_or_finished(entries, local, send, monkeypatch, 
 
     with monkeypatch.context() as patch:
         patch.setattr(type(client), step, killed)
-        patch.setattr(promotions, "_unlock", killed)
+        patch.setattr(aliases, "_unlock", killed)
         with pytest.raises(Killed):
             move("1", "2", "1")
     lock = client.get_registered_model("lock.small")
@@ -232,16 +232,16 @@ def test_a_killed_move_is_undone_or_finished(entries, local, send, monkeypatch, 
     # The lock's holder is gone: as after a restart.
     client.set_registered_model_tag(lock.name, "mark", "elsewhere/1/1/1")
     there = step == "set_terminated"
-    promotions.settle("small")
-    assert aliases().get("previous") == ("1" if there else None)
+    aliases.settle("small")
+    assert aliases_now().get("previous") == ("1" if there else None)
     if there:
         with pytest.raises(Lost, match="is version 2 now"):
             move("1", "3", "1")
-        assert aliases() == {"champion": "2", "previous": "1", "candidate": "3"}
+        assert aliases_now() == {"champion": "2", "previous": "1", "candidate": "3"}
     else:
         move("1", "3", "1")
-        assert aliases() == {"champion": "3", "previous": "1", "candidate": "3"}
-    assert [e["to"] for e in promotions.history("small")] == ["1", "2" if there else "3"]
+        assert aliases_now() == {"champion": "3", "previous": "1", "candidate": "3"}
+    assert [e["to"] for e in aliases.history("small")] == ["1", "2" if there else "3"]
 
 
 def test_rollbacks_walk_back(entries, local, send):
@@ -251,9 +251,9 @@ def test_rollbacks_walk_back(entries, local, send):
     move("1", "2", "1")
     move("2", "3", "2")
     assert main(["rollback", "small"]) == 0
-    assert aliases() == {"champion": "2", "previous": "1", "candidate": "3"}
+    assert aliases_now() == {"champion": "2", "previous": "1", "candidate": "3"}
     assert main(["rollback", "small"]) == 0
-    assert aliases() == {"champion": "1", "candidate": "3"}
+    assert aliases_now() == {"champion": "1", "candidate": "3"}
 
 
 def test_a_changed_log_shows(entries, local, send, capsys):
@@ -263,7 +263,7 @@ def test_a_changed_log_shows(entries, local, send, capsys):
     move("1", "2", "1")
     client = tracking.client()
     first = client.search_runs(
-        [tracking.experiment_id(promotions.EXPERIMENT)],
+        [tracking.experiment_id(aliases.EXPERIMENT)],
         "tags.to = '1'",
     )[0]
     event = {**json.loads(first.data.tags["event"]), "who": "someone else"}

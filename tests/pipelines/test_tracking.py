@@ -166,13 +166,13 @@ def test_mlflow_s_own_database_errors_are_one_line(local):
 
 
 def test_a_mark_tells_the_living_from_the_gone():
-    mark = owner.mark()
-    host, pid, started, _ = mark.split("/")
-    assert not owner.is_gone(mark, 0.0)
+    lease = owner.lease()
+    host, pid, started, _ = lease.split("/")
+    assert not owner.is_gone(lease, 0.0)
     assert owner.is_gone(f"{host}/{pid}/{int(started) + 1}/0", 1e12)
     elsewhere = f"other-host/{pid}/{started}"
     assert owner.is_gone(f"{elsewhere}/0", 10.0)
-    assert not owner.is_gone(f"{elsewhere}/{mark.rpartition('/')[2]}", 600.0)
+    assert not owner.is_gone(f"{elsewhere}/{lease.rpartition('/')[2]}", 600.0)
 
 
 def test_the_store_is_shown_and_checked_where_it_is(tmp_path, monkeypatch):

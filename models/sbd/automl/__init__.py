@@ -16,16 +16,16 @@ BACKENDS: dict[str, str] = {
     "flaml": "models.sbd.automl.flaml_backend",
     "auto-sklearn": "models.sbd.automl.autosklearn_backend",
 }
-"""Name -> module with ``check()`` (installed, or a `UserError`) and ``search(Task) -> Result``."""
+"""Name -> module with ``check()`` (`UserError` unless installed) and ``search(Task) -> Result``."""
 
 
 def check(backend: str) -> None:
-    """See that a backend is there before anything long begins.
+    """Check that a backend is installed before anything long begins.
 
     Raises
     ------
     UserError
-        When no backend has this name, or it isn't installed; the message says how to do that.
+        When no backend has this name, or it isn't installed; the message has the command for it.
     """
     _module(backend).check()
 
@@ -38,8 +38,9 @@ def search(backend: str, task: Task, progress: Progress = silent) -> Result:
     backend : str
         Key of `BACKENDS`.
     task : Task
+        What is to be learned, and the budget.
     progress : callable
-        Told how many seconds of the budget have gone.
+        Shows how many seconds of the budget have gone.
 
     Returns
     -------

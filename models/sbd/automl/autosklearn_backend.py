@@ -1,4 +1,4 @@
-"""auto-sklearn, in its own environment and process: arrays and JSON there and back.
+"""Search with auto-sklearn in its own environment and process, by exchange of arrays and JSON.
 
 Feurer et al., Efficient and Robust Automated Machine Learning, NeurIPS 2015; the AUTO of
 SmartSBD (section 3.4).
@@ -24,17 +24,17 @@ from models.sbd.automl import environment, rebuilt
 from models.sbd.automl.task import Floats, Ints, Member, Progress, Result, Task, Trial, ticking
 
 LEAST_S = 30
-"""auto-sklearn refuses to search for less."""
+"""Shortest budget in seconds; auto-sklearn refuses to search for less."""
 GRACE_S = 900
-"""For what follows the search: up to fifty pipelines are fitted on all rows, without a limit."""
+"""Seconds given after the search: up to fifty pipelines are fitted on all rows, without a limit."""
 MEMORY_MB = 3072
-"""Of one pipeline, auto-sklearn's default."""
+"""Memory of one pipeline in MB, which is auto-sklearn's default."""
 ROUNDING = 1e-6
 SCRIPT = environment.ISOLATED / "search.py"
 
 
 def check() -> None:
-    """See that the environment is built; `UserError` with the command that does it."""
+    """Check that the environment is built; else a `UserError` names the command that builds it."""
     environment.built_interpreter()
 
 
@@ -44,15 +44,16 @@ def search(task: Task, progress: Progress, python: Path | None = None) -> Result
     Parameters
     ----------
     task : Task
-        Budgets below 30 s are taken as 30 s, with a word of it in ``about``.
+        What is to be learned; budgets below 30 s are taken as 30 s, which ``about`` then states.
     progress : callable
+        Shows how many seconds of the budget have gone.
     python : Path, optional
         Another interpreter than that of ``.automl``.
 
     Raises
     ------
     UserError
-        When it isn't installed, or fails: with the end of what it said.
+        When it isn't installed, or fails; the message then has the last line of its output.
     """
     interpreter = python or environment.built_interpreter()
     begun = time.monotonic()
@@ -86,7 +87,13 @@ def _children_cpu_s() -> float:
 
 
 def validation(y: Ints, group: Ints, seed: int) -> Ints:
-    """0 where a row validates, -1 where it is learned from: a third of each class's connections."""
+    """Choose a third of each class's connections for validation.
+
+    Returns
+    -------
+    int64 array [N]
+        0 for a row that validates, -1 for one that is learned from.
+    """
     from sklearn.model_selection import StratifiedGroupKFold
 
     folds = StratifiedGroupKFold(n_splits=3, shuffle=True, random_state=seed)
@@ -101,7 +108,7 @@ def _write(task: Task, folder: Path) -> None:
     arrays |= {f"query-{i}": x for i, x in enumerate(task.queries)}
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    told = {
+    settings = {
         "seconds": max(task.seconds, LEAST_S),
         "seed": task.seed,
         "jobs": task.jobs,
@@ -109,18 +116,18 @@ def _write(task: Task, folder: Path) -> None:
         "queries": len(task.queries),
         "memory_mb": MEMORY_MB,
     }
-    (folder / "task.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "task.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
 def _run(command: list[str], folder: Path, seconds: float) -> None:
-    """Run it in a process group of its own, which is ended whole whatever happens."""
+    """Run a command in a process group of its own, all of which is ended whatever happens."""
     log = folder / "log"
     # Nothing of this project or of the user's may reach the environment.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     clean |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONNOUSERSITE": "1"}
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=said, stderr=said, env=clean, cwd=folder, start_new_session=True
+            command, stdout=output, stderr=output, env=clean, cwd=folder, start_new_session=True
         )
         try:
             code = process.wait(timeout=2 * max(seconds, LEAST_S) + GRACE_S)
@@ -165,7 +172,7 @@ def _probabilities(folder: Path, stem: str, task: Task) -> tuple[Floats, ...]:
 
 
 def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
-    told = _probabilities(folder, f"member-{k}-probability", task)
+    stated = _probabilities(folder, f"member-{k}-probability", task)
     reason, estimator = str(one["reason"]), None
     if one["form"] is not None:
         with np.load(folder / f"member-{k}.npz", allow_pickle=False) as arrays:
@@ -173,7 +180,7 @@ def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
         worst = max(
             (
                 float(np.abs(estimator.predict_proba(x)[:, 1] - p).max(initial=0.0))
-                for x, p in zip(task.queries, told, strict=True)
+                for x, p in zip(task.queries, stated, strict=True)
             ),
             default=0.0,
         )
@@ -187,6 +194,6 @@ def _member(folder: Path, k: int, one: Any, task: Task) -> Member:
         loss=one["loss"],
         settings=one["settings"],
         estimator=estimator,
-        probability=told,
+        probability=stated,
         reason=reason,
     )

@@ -3,7 +3,7 @@
 auto-sklearn 0.15.0 is no longer maintained and wants packages that the rest of the project has
 long left behind. Python 3.9 has wheels for most of them; with 3.11 scikit-learn is outside
 auto-sklearn's own pin (docs/automl.md). Whatever has to be compiled is kept as a wheel: a killed
-build goes on where it was, a second one does nothing.
+build is taken up again where it ended, and a second one does nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from data.errors import UserError
 from models.sbd.automl import environment
 
 VERSIONS = ("3.9", "3.11")
-"""The better one first."""
+"""Versions of Python that can carry the environment, the better one first."""
 COMPILED = ("pyrfr", "ConfigSpace", "auto-sklearn")
-"""Without wheels; auto-sklearn has nothing to compile but comes as source too."""
+"""Packages without wheels; auto-sklearn has nothing to compile but comes as source too."""
 TOOLS = ("pip", "setuptools", "wheel", "numpy", "Cython", "swig")
-"""What these are built with."""
+"""Packages that the former are built with."""
 LOOK = (
     "import os, ssl, sys, sysconfig, ctypes, lzma; print('%d.%d' % sys.version_info[:2], "
     "os.path.isfile(os.path.join(sysconfig.get_paths()['include'], 'Python.h')))"
@@ -44,21 +44,21 @@ class Interpreter:
 
 
 def looked_at(path: str) -> Interpreter | None:
-    """What an interpreter is; None where it doesn't run or lacks modules."""
+    """Version and headers of an interpreter; None if it doesn't run or lacks modules."""
     try:
         done = subprocess.run(
             [path, "-c", LOOK], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = done.stdout.split()
-    if done.returncode or len(said) != 2:
+    words = done.stdout.split()
+    if done.returncode or len(words) != 2:
         return None
-    return Interpreter(path, said[0], said[1] == "True")
+    return Interpreter(path, words[0], words[1] == "True")
 
 
 def candidates(uv: str) -> list[str]:
-    """Where interpreters of the versions wanted may be, best first."""
+    """Paths at which interpreters of the wanted versions may be, the best first."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = []
     for version in VERSIONS:
@@ -71,7 +71,7 @@ def candidates(uv: str) -> list[str]:
 
 
 def choose(given: str | None, uv: str) -> Interpreter:
-    """The interpreter to build with.
+    """Choose the interpreter to build with.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def choose(given: str | None, uv: str) -> Interpreter:
 
 
 class Build:
-    """One build: where it is, and its log."""
+    """A build of the environment, with its folder and its log."""
 
     def __init__(self, home: Path, uv: str, python: Interpreter) -> None:
         self.home, self.uv, self.python = home, uv, python
@@ -105,7 +105,7 @@ class Build:
         self.log = home / "build.log"
 
     def run(self) -> None:
-        """Make what is missing; the stamp comes last."""
+        """Make what is missing; the stamp is written last."""
         self.wheels.mkdir(parents=True, exist_ok=True)
         self.log.write_text("", encoding="utf-8")
         begun = self.home / "begun.json"
@@ -123,9 +123,9 @@ class Build:
             self._wheel(name, pins[name][0])
         self._install("packages", ["-r", str(environment.REQUIREMENTS)])
         self._do("check", str(self.env), "-c", "import autosklearn.classification")
-        said = {"python": self.python.version, "requirements": environment.requirements_hash()}
+        stamp = {"python": self.python.version, "requirements": environment.requirements_hash()}
         part = self.home / "stamp.json.part"
-        part.write_text(json.dumps(said) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(stamp) + "\n", encoding="utf-8")
         part.replace(self.home / "stamp.json")
 
     def _install(self, what: str, packages: Sequence[str]) -> None:
@@ -164,7 +164,7 @@ class Build:
 
 
 def pinned() -> dict[str, list[str]]:
-    """Package -> its lines in the requirements, one for each version of Python that differs."""
+    """Lines of the requirements per package, one for each version of Python that differs."""
     found: dict[str, list[str]] = {}
     for line in environment.REQUIREMENTS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -173,7 +173,7 @@ def pinned() -> dict[str, list[str]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build it, unless it is there."""
+    """Build the environment, unless it is there."""
     parser = argparse.ArgumentParser(description="Build the environment of auto-sklearn.")
     parser.add_argument("--python", help=f"interpreter ({' or '.join(VERSIONS)}) to build with")
     parser.add_argument("--uv", default="uv", help="uv's path (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""Where auto-sklearn lives: an environment of its own that ``make automl`` builds."""
+"""Find the environment of its own that auto-sklearn has and ``make automl`` builds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import models
 from data.errors import UserError
 
 HOME = Path(models.__file__).parents[1] / ".automl"
-"""Environment, built wheels and the log of the last build."""
+"""Folder of the environment, the built wheels and the log of the last build."""
 ISOLATED = Path(__file__).parent / "isolated"
-"""What runs in that environment and what it needs; nothing here imports it."""
+"""Folder of the code that runs in that environment and of its requirements; never imported."""
 REQUIREMENTS = ISOLATED / "requirements.txt"
 
 
 def stamp(home: Path = HOME) -> dict[str, Any]:
-    """What the last completed build said of itself; empty where there is none."""
+    """Stamp that the last completed build has left; empty if there is none."""
     try:
         found = json.loads((home / "stamp.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -27,7 +27,7 @@ def stamp(home: Path = HOME) -> dict[str, Any]:
 
 
 def requirements_hash() -> str:
-    """SHA-256 of the list of packages: another list needs another build."""
+    """SHA-256 of the list of packages, since another list needs another build."""
     return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
 
 
@@ -37,17 +37,17 @@ def is_built(home: Path = HOME) -> bool:
 
 
 def interpreter(home: Path = HOME) -> Path:
-    """Python of the environment, be it there or not."""
+    """Path of the environment's Python, whether it is there or not."""
     return home / "env" / "bin" / "python"
 
 
 def built_interpreter(home: Path = HOME) -> Path:
-    """Python of the environment.
+    """Path of the environment's Python.
 
     Raises
     ------
     UserError
-        When it isn't built, with the command that does it.
+        When the environment isn't built; the message has the command that builds it.
     """
     if is_built(home):
         return interpreter(home)

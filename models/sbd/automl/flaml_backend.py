@@ -1,4 +1,4 @@
-"""FLAML: cost-frugal search over gradient boosting, forests and linear models.
+"""Search with FLAML: a cost-frugal search over gradient boosting, forests and linear models.
 
 Wang et al., FLAML: A Fast and Lightweight AutoML Library, MLSys 2021.
 """
@@ -20,11 +20,11 @@ from data.place import scratch
 from models.sbd.automl.task import FOLDS, Floats, Member, Progress, Result, Task, Trial, ticking
 
 ROUNDING = 1e-5
-"""Of probabilities: XGBoost adds in float32."""
+"""Largest difference of probabilities that counts as rounding: XGBoost adds in float32."""
 
 
 def check() -> None:
-    """Nothing to see: FLAML is installed with the project."""
+    """Check nothing: FLAML is installed with the project."""
 
 
 def search(task: Task, progress: Progress) -> Result:
@@ -81,7 +81,7 @@ def search(task: Task, progress: Progress) -> Result:
 
 
 def _ranked(automl: Any) -> list[str]:
-    """Learners that were evaluated, the best first."""
+    """Names of the learners that were evaluated, the best first."""
     losses = automl.best_loss_per_estimator
     found = [name for name, loss in losses.items() if np.isfinite(loss)]
     return sorted(found, key=lambda name: (name != automl.best_estimator, losses[name]))
@@ -94,11 +94,11 @@ def _member(automl: Any, name: str, task: Task) -> Member:
         # FLAML fits only the winner on all rows.
         wrapped.fit(task.x, task.y)
     estimator = wrapped.estimator
-    told = tuple(_probability(wrapped, x) for x in task.queries)
+    stated = tuple(_probability(wrapped, x) for x in task.queries)
     own = tuple(_probability(estimator, x) for x in task.queries)
     reason = ""
     # What a wrapper does to its rows (FLAML's SGD scales each to length 1) isn't in the estimator.
-    if any(np.abs(a - b).max(initial=0.0) > ROUNDING for a, b in zip(told, own, strict=True)):
+    if any(np.abs(a - b).max(initial=0.0) > ROUNDING for a, b in zip(stated, own, strict=True)):
         reason = f"FLAML transforms the rows before {type(estimator).__name__} sees them"
     return Member(
         name=name,
@@ -107,7 +107,7 @@ def _member(automl: Any, name: str, task: Task) -> Member:
         loss=float(automl.best_loss_per_estimator[name]),
         settings=_plain(automl.best_config_per_estimator[name]),
         estimator=None if reason else estimator,
-        probability=told,
+        probability=stated,
         reason=reason,
     )
 

@@ -1,4 +1,4 @@
-"""Estimators of this environment made from arrays that another one wrote."""
+"""Make estimators of this environment from arrays that another one has written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def estimator(form: Mapping[str, Any], arrays: Arrays, n_features: int) -> Any:
-    """A fitted classifier on all ``n_features`` columns.
+    """Make a fitted classifier on all ``n_features`` columns.
 
     Parameters
     ----------
@@ -24,11 +24,12 @@ def estimator(form: Mapping[str, Any], arrays: Arrays, n_features: int) -> Any:
         ``columns`` that are used, ``center-<i>`` and ``spread-<i>`` of each scaling, and the
         classifier's own.
     n_features : int
+        Number of columns of the rows that it will classify.
 
     Returns
     -------
     Pipeline
-        Selection, scalings, classifier.
+        Selection, scalings and classifier.
     """
     from sklearn.pipeline import Pipeline
 
@@ -87,4 +88,4 @@ def _network(form: Mapping[str, Any], arrays: Arrays, d: int) -> Any:
 
 
 KINDS = {"trees": _trees, "linear": _linear, "network": _network}
-"""What a member may be."""
+"""Kind of member -> function that makes its classifier."""

@@ -1,4 +1,4 @@
-"""What a backend is asked and what it answers."""
+"""The task that a backend is given, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Member", "Progress", "Result", "Task", "Trial", "silent", "ticking"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FOLDS = 5
-"""Of the validation inside FLAML's search; auto-sklearn validates on the first of three."""
+"""Folds of the validation inside FLAML's search; auto-sklearn validates on the first of three."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned, and how much may be spent.
+    """The data to learn from, and the budget of the search.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Task:
         Rows that the fitted result answers; models of another environment can't be asked later.
     seed : int
     jobs : int
-        Threads or processes.
+        Number of threads or processes.
     trials : int, optional
-        At most so many configurations.
+        Largest number of configurations to try.
     """
 
     x: Floats
@@ -76,12 +76,13 @@ class Trial:
     Attributes
     ----------
     seconds : float
-        Since the search began, at its end.
+        Time from the beginning of the search to the end of this evaluation.
     learner : str
+        Kind of model, in the backend's words.
     loss : float or None
-        1 - accuracy in validation; None where it failed.
+        1 - accuracy in validation; None if the evaluation failed.
     status : str
-        ``ok``, or why it failed.
+        ``ok``, or the reason for which it failed.
     """
 
     seconds: float
@@ -101,17 +102,17 @@ class Member:
     learner : str
         Kind of model, in the backend's words.
     weight : float
-        In the result's average; 0 for one that was found but isn't part of it.
+        Weight in the result's average; 0 for a model that was found but isn't part of it.
     loss : float or None
         1 - accuracy in validation.
     settings : mapping
         Hyperparameters and steps, plain data.
     estimator : object, optional
-        Fitted on all rows; ``None`` where there is none that exporters understand.
+        Estimator fitted on all rows; ``None`` if there is none that exporters understand.
     probability : tuple of float64 arrays [M]
         P(SB) that the backend's own model gives for each query.
     reason : str
-        Why there is no estimator.
+        Reason for which there is no estimator.
     """
 
     name: str
@@ -126,7 +127,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Result:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -134,13 +135,13 @@ class Result:
     probability : tuple of float64 arrays [M]
         P(SB) of each row of each query, by the whole result.
     members : tuple of Member
-        Those with weight make the result together; best first.
+        Members, the best first; those with a weight make up the result together.
     trials : tuple of Trial
-        In the order of their ends.
+        Evaluations in the order of their ends.
     wall_s, cpu_s : float
-        Spent from beginning to end, fitting on all rows included. Seconds.
+        Seconds spent from beginning to end, fitting on all rows included.
     about : mapping
-        How the search was set up, plain data.
+        Settings of the search, as plain data.
     """
 
     backend: str
@@ -153,7 +154,7 @@ class Result:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def trajectory(self) -> list[dict[str, Any]]:
-        """Every improvement: ``seconds``, ``loss``, ``learner``."""
+        """Every improvement during the search: ``seconds``, ``loss``, ``learner``."""
         best = np.inf
         rows = []
         for trial in self.trials:
@@ -195,7 +196,7 @@ class Result:
 
 @contextmanager
 def ticking(progress: Progress, what: str, seconds: float) -> Iterator[None]:
-    """Tell a person that a budget of seconds is being spent, while the block runs."""
+    """Show a person that a budget of seconds is being spent, while the block runs."""
     done = threading.Event()
 
     def ticks() -> Iterable[int]:
@@ -208,10 +209,10 @@ def ticking(progress: Progress, what: str, seconds: float) -> Iterator[None]:
         for _ in progress(ticks(), what, int(seconds)):
             pass
 
-    teller = threading.Thread(target=show, daemon=True)
-    teller.start()
+    display = threading.Thread(target=show, daemon=True)
+    display.start()
     try:
         yield
     finally:
         done.set()
-        teller.join()
+        display.join()

@@ -1,4 +1,4 @@
-"""``cczoo train sbd all``: the three steps in order, then the models go to the registry."""
+"""``cczoo train sbd all``: run the three steps in order, then register the models."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_register:
         names = list(summary["fit"])
         summary["registered"] = register.from_training(job, names, args.params, args.offline)
-    return shared.tell(summary, args.json)
+    return shared.report(summary, args.json)

@@ -1,4 +1,4 @@
-"""``cczoo train sbd auto``: an AutoML search, of which the best member is kept."""
+"""``cczoo train sbd auto``: run an AutoML search and keep its best member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cczoo train sbd auto-protocol``: an AutoML search on each split of the paper's Table 5."""
+"""``cczoo train sbd auto-protocol``: run an AutoML search on each split of the paper's Table 5."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on where an earlier run of the same search was ended."""
+    """Search, going on from the point at which an earlier run of the same search ended."""
     from pipelines.sbd import automl_table5
     from pipelines.sbd.automl_plan import plan_of
 

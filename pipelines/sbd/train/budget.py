@@ -1,4 +1,4 @@
-"""``cczoo train sbd budget``: accuracy against measured cost, and the best model that fits."""
+"""``cczoo train sbd budget``: find the most accurate model whose measured costs fit a budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where nothing fits."""
+    """Search, keep and register; returns 1 if no model fits."""
     from export.budget import parse_budget
     from models import parallel
     from pipelines.sbd import register

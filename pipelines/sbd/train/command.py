@@ -1,4 +1,4 @@
-"""``cczoo train sbd``: which trainings there are."""
+"""``cczoo train sbd``: the dict of its trainings, each with a command line of its own."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hand over to the training."""
+    """Hand over to the training that was asked for."""
     return lazy.run(TRAININGS, args.training, args)

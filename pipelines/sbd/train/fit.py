@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on from what the search and the protocol have written."""
+    """Fit with the results that the search and the protocol have written."""
     from models import store
 
     job = shared.job_of(args, zoo=args.zoo or store.TRAINED)
-    return shared.tell(shared.steps(job, ["fit"]), args.json)
+    return shared.report(shared.steps(job, ["fit"]), args.json)

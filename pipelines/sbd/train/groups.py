@@ -1,4 +1,4 @@
-"""``cczoo train sbd groups``: a model for each group of connections, where it beats the pooled."""
+"""``cczoo train sbd groups``: train a model for each group of connections that it serves better."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where a group failed."""
+    """Train the groups; returns 1 if a group failed."""
     from pipelines.sbd import groups
 
     job = shared.job_of(args, events=args.conditions)

@@ -1,4 +1,4 @@
-"""``cczoo train sbd neural``: the classifier on raw series, step by step."""
+"""``cczoo train sbd neural``: train the classifier on raw series, in steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS: dict[str, tuple[tuple[str, ...], str]] = {
     "protocol": (("protocol",), "every split of the protocol, beside the other models"),
     "fit": (("fit",), "train the network that is kept and write it as an entry"),
 }
-"""name -> (the steps that are run, one line of help)."""
+"""Name -> (steps that are run, one line of help)."""
 
 EXAMPLE = "example: cczoo train sbd neural fit --out build/neural    # docs/neural.md"
 

@@ -18,6 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on from what the search has written."""
+    """Predict with the results that the search has written."""
     job = shared.job_of(args, events=args.events)
-    return shared.tell(shared.steps(job, ["protocol"]), args.json)
+    return shared.report(shared.steps(job, ["protocol"]), args.json)

@@ -18,4 +18,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write ``mi.json``, ``search.csv`` and ``best.json``."""
-    return shared.tell(shared.steps(shared.job_of(args), ["search"]), args.json)
+    return shared.report(shared.steps(shared.job_of(args), ["search"]), args.json)

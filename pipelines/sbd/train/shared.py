@@ -1,4 +1,4 @@
-"""What the command lines of SmartSBD's trainings have in common."""
+"""The arguments and steps that SmartSBD's trainings have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OUT = Path("reports/sbd")
 
 
 def table(parser: argparse.ArgumentParser) -> None:
-    """Add the table that is learned from."""
+    """Add the argument for the table to learn from."""
     parser.add_argument(
         "--features",
         type=Path,
@@ -25,26 +25,26 @@ def table(parser: argparse.ArgumentParser) -> None:
 
 
 def results(parser: argparse.ArgumentParser) -> None:
-    """Add the directory that the steps share."""
+    """Add the argument for the directory that the steps share."""
     parser.add_argument(
         "--out", type=Path, default=OUT, help="result tables (default: %(default)s)"
     )
 
 
 def events(parser: argparse.ArgumentParser) -> None:
-    """Add what rule-based schemes are run on."""
+    """Add the argument for the events that rule-based schemes run on."""
     parser.add_argument(
         "--events", type=Path, help="ingested directory: needed to run the rule-based schemes"
     )
 
 
 def zoo(parser: argparse.ArgumentParser, default: str = "models/trained") -> None:
-    """Add where entries are written."""
+    """Add the argument for the folder of entries."""
     parser.add_argument("--zoo", type=Path, help=f"where models go (default: {default})")
 
 
 def family(parser: argparse.ArgumentParser) -> None:
-    """Add the family of features to train on."""
+    """Add the argument for the family of features to train on."""
     from features.sbd import TABLES
 
     parser.add_argument(
@@ -57,7 +57,7 @@ def family(parser: argparse.ArgumentParser) -> None:
 
 
 def search(parser: argparse.ArgumentParser) -> None:
-    """Add what an AutoML search is given."""
+    """Add the arguments of an AutoML search."""
     from models.sbd.automl import BACKENDS
 
     parser.add_argument(
@@ -74,14 +74,14 @@ def search(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(parser: argparse.ArgumentParser) -> None:
-    """Add settings and how the result is printed."""
+    """Add the arguments for settings and for the form of the printed result."""
     parser.add_argument("--params", type=Path, help="YAML file with settings (models: sbd: ...)")
     parser.add_argument("--seed", type=int, help="overrides the settings' seed")
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 
 
 def registration(parser: argparse.ArgumentParser) -> None:
-    """Add what becomes of the models in the registry."""
+    """Add the arguments for the registration of models."""
     parser.add_argument(
         "--offline", action="store_true", help="keep what would be registered, to be sent later"
     )
@@ -89,7 +89,7 @@ def registration(parser: argparse.ArgumentParser) -> None:
 
 
 def check_registry(args: argparse.Namespace) -> None:
-    """Refuse to begin where the registry is away: hours of training shouldn't end there."""
+    """Refuse to begin if the registry can't be reached: it would fail after hours of training."""
     if args.no_register:
         return
     from pipelines import tracking
@@ -100,7 +100,7 @@ def check_registry(args: argparse.Namespace) -> None:
 
 
 def job_of(args: argparse.Namespace, events: Path | None = None, zoo: Path | None = None) -> Job:
-    """Where a training reads and writes, as it was asked to."""
+    """Job of a training with the inputs, outputs and settings of the command line."""
     from data.command_line import made_by
     from models.sbd.train.job import Job
     from pipelines.output import progress
@@ -118,7 +118,7 @@ def job_of(args: argparse.Namespace, events: Path | None = None, zoo: Path | Non
 
 
 def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
-    """Run these steps; returns what each of them tells, and what the table lost."""
+    """Run these steps; returns the summary of each, and counts of the rows left out."""
     from models import parallel
     from models.sbd.train.steps import step_protocol, step_search
     from pipelines.sbd.fit import step_fit
@@ -132,8 +132,8 @@ def steps(job: Job, names: Iterable[str]) -> dict[str, Any]:
     return summary
 
 
-def tell(summary: dict[str, Any], as_json: bool) -> int:
-    """Print what steps have told; returns 0."""
+def report(summary: dict[str, Any], as_json: bool) -> int:
+    """Print the summaries of steps; returns 0."""
     from pipelines.output import print_json
     from pipelines.sbd.summary import print_summary
 

@@ -1,1 +1,1 @@
-"""The simulator beside the kernel, scenario by scenario."""
+"""Compare the simulator with the kernel, scenario by scenario."""

@@ -22,12 +22,12 @@ example: python -m pipelines.studies.fidelity.command --events data/interim/even
     --features data/processed/sbd.parquet --out docs/fidelity-linux.md"""
 
 LOADS = ((10.0, "up to 10"), (25.0, "10 to 25"), (float("inf"), "above 25"))
-"""Classes of the host's load average (1 min) when a run began."""
+"""Classes of the host's load average (1 min) at the beginning of a run."""
 CAMPAIGNS = ("smartsbd-paper", "smartsbd-table6", "smartsbd-random")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line; 2 when the user's input is wrong."""
+    """Run the command line; returns 2 if the user's input is wrong."""
     from data.errors import UserError
 
     parser = argparse.ArgumentParser(
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def reference(args: argparse.Namespace) -> dict[str, Any]:
-    """Rows of the comparison's own campaign in its file's order, and those of one path by load."""
+    """Rows of the comparison's own campaign in its order, and those of one path by load."""
     from data.lab import plan
 
     order = [source.name for source in plan.sources(plan.load("linux"))]

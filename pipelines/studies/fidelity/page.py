@@ -1,4 +1,4 @@
-"""The comparison with the kernel as Markdown."""
+"""Write the comparison with the kernel as Markdown."""
 
 from __future__ import annotations
 

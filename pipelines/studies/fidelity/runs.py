@@ -1,4 +1,4 @@
-"""The lab's runs simulated again, and how far apart both are."""
+"""Simulate the lab's runs again, and compare both."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CAMPAIGN_LOG = "campaign.jsonl"
 
 
 def campaign_records(raw: Path, campaigns: Iterable[str], every: int) -> list[Record]:
-    """Valid runs of campaigns whose logs are there, each N-th of them.
+    """Every N-th of the valid runs of campaigns whose logs are there.
 
     Raises
     ------
     UserError
-        No such campaign, or `every` below 1.
+        When there is no such campaign, or `every` is below 1.
     """
     from data.errors import UserError
 
@@ -44,12 +44,12 @@ def campaign_records(raw: Path, campaigns: Iterable[str], every: int) -> list[Re
 
 
 def reference_records(reference: Path) -> list[Record]:
-    """Valid runs of the comparison's own campaign, with what was measured of each.
+    """Valid runs of the comparison's own campaign, with their measured figures.
 
     Raises
     ------
     UserError
-        Not there, or without figures.
+        When the campaign isn't there, or is without figures.
     """
     from data.errors import UserError
 
@@ -74,9 +74,9 @@ def simulated(record: Record, seed: int | None = None) -> tuple[RecordBatch, lis
     Parameters
     ----------
     record : dict
-        Of ``campaign.jsonl``.
+        A record of ``campaign.jsonl``.
     seed : int, optional
-        Of the simulator; by default the run's own.
+        Seed of the simulator; by default the run's own.
     """
     from data.lab.scenario import Scenario
     from data.netsim import from_lab
@@ -104,11 +104,11 @@ def simulate_all(records: list[Record], out: Path, jobs: int) -> None:
     Parameters
     ----------
     records : list of dict
-        Of ``campaign.jsonl``.
+        Records of ``campaign.jsonl``.
     out : Path
-        Made; an earlier one is replaced, if it holds nothing else.
+        Directory to make; an earlier one is replaced, if it holds nothing else.
     jobs : int
-        Threads; the simulator holds no lock.
+        Number of threads; the simulator holds no lock.
     """
     from data.netsim import events
     from data.place import building
@@ -164,14 +164,14 @@ def _series(table: RecordBatch) -> Any:
 
 
 def compare(pairs: list[Pair], seed: int) -> dict[str, Any]:
-    """How far the simulator's figures are from the kernel's.
+    """Compare the simulator's figures with the kernel's.
 
     Parameters
     ----------
     pairs : list of (dict, dict)
         Figures of the kernel's and of the simulator's run of each record.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The 18 features on both sides, and classifiers trained on one and tested on the other."""
+"""Compare the 18 features on both sides, and train classifiers on one side to test on the other."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def run_of(source: pl.Series) -> pl.Series:
-    """Run's id from the name of its log."""
+    """Id of a run, from the name of its log."""
     return source.str.split("/").list.last().str.split(".").list.first()
 
 
 def distributions(kernel: Windows, simulated: Windows) -> list[dict[str, Any]]:
-    """How far apart the distributions of the 18 features are, by class.
+    """Compare the distributions of the 18 features, by class.
 
     Returns
     -------
     list of dict
         Per feature and class: Kolmogorov-Smirnov distance between kernel and netsim windows, and
-        the distance between two halves of the kernel's connections, which is what chance makes.
+        the distance between two halves of the kernel's connections, which is due to chance.
     """
     from scipy.stats import ks_2samp
 
@@ -45,7 +45,7 @@ def distributions(kernel: Windows, simulated: Windows) -> list[dict[str, Any]]:
 
 
 def transfer(kernel: Windows, simulated: Windows, seed: int) -> list[dict[str, Any]]:
-    """Train on one, test on the other, on connections that training had in neither.
+    """Train on one side and test on the other, on connections that weren't trained on in either.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def transfer(kernel: Windows, simulated: Windows, seed: int) -> list[dict[str, A
 
 
 def _even(table: Windows, even: bool) -> Any:
-    """Rows whose run has an even (odd) hash: the same run falls on one side in both tables."""
+    """Rows whose run has an even (odd) hash, so that a run is in the same half of both tables."""
     import zlib
 
     ids = run_of(table.frame["source"]).to_list()

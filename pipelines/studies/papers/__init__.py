@@ -1,1 +1,1 @@
-"""What the papers report of classical congestion controls, simulated."""
+"""Simulate what papers report of classical congestion controls."""

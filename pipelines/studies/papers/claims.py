@@ -1,4 +1,4 @@
-"""Whether a paper's statements hold in our runs."""
+"""Judge whether a paper's statements hold in this project's runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim.
+    """The judgement of a claim.
 
     Attributes
     ----------
     claim : Claim
     where : str
-        The variant it is about; "" where its terms say so or there is one.
+        The variant that it is about; "" if its terms name the variant or there is only one.
     verdict : str
         ``holds``, ``does not hold``, ``undecided``, or ``holds for n of m``.
     detail : str
@@ -46,7 +46,7 @@ def judge(variants: dict[str, Scenario], results: Results) -> list[Verdict]:
     variants : dict
         Label -> scenario, other readings included.
     results : dict
-        Their runs.
+        Runs of the variants.
     """
     paper = next(iter(variants.values())).paper
     plain = [label for label in variants
@@ -75,7 +75,7 @@ def _judge(claim: Claim, label: str, everywhere: bool, results: Results) -> Verd
             bound = claim.above if claim.above is not None else claim.below
             values = _values(term, claim.metric, label, results)
             outcomes[f"{_short(term)} {_text(values)}"] = _sign(sign * (values - bound))
-        return Verdict(claim, where, *_sum(outcomes, say_all=True))
+        return Verdict(claim, where, *_sum(outcomes, list_all=True))
     outcomes = {}
     highs = _spread(claim.higher, claim.than, label, results)
     lows = _spread(claim.than, claim.higher, label, results)
@@ -87,11 +87,11 @@ def _judge(claim: Claim, label: str, everywhere: bool, results: Results) -> Verd
                 f"{_short(high_term)} {_text(high_values)}, {_short(low_term)} {_text(low_values)}"
             )
             outcomes[text] = _sign(high_values - claim.by * low_values)
-    return Verdict(claim, where, *_sum(outcomes, say_all=len(outcomes) == 1))
+    return Verdict(claim, where, *_sum(outcomes, list_all=len(outcomes) == 1))
 
 
 def _spread(terms: list[str], against: list[str], label: str, results: Results) -> list[str]:
-    """Terms with ``*`` written out: every control of that variant that ``against`` lacks."""
+    """Write out ``*`` in terms: every control of that variant that ``against`` lacks."""
     written = []
     for term in terms:
         cc, at = split(term)
@@ -124,12 +124,12 @@ def _sign(differences: Any) -> str:
     return HOLDS if low > 0 else FAILS if high < 0 else OPEN
 
 
-def _sum(outcomes: dict[str, str], say_all: bool) -> tuple[str, str]:
-    """One verdict of many comparisons, and those that don't hold (at most six)."""
+def _sum(outcomes: dict[str, str], list_all: bool) -> tuple[str, str]:
+    """Verdict on many comparisons together, and those that don't hold (at most six)."""
     kinds = list(outcomes.values())
     rest = [text if kind == OPEN else f"not: {text}" for text, kind in outcomes.items()
             if kind != HOLDS]  # fmt: skip
-    if say_all and len(outcomes) <= 6:
+    if list_all and len(outcomes) <= 6:
         detail = "; ".join(outcomes)
     else:
         detail = "; ".join(rest[:6]) + (f"; and {len(rest) - 6} more" if len(rest) > 6 else "")

@@ -26,7 +26,7 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line; 2 when the user's input is wrong."""
+    """Run the command line; returns 2 if the user's input is wrong."""
     from data.errors import UserError
 
     parser = argparse.ArgumentParser(
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Simulate what isn't kept yet, judge the statements, write page and figures."""
+    """Do the simulations that aren't kept yet, judge the statements, write page and figures."""
     from data.errors import UserError
     from pipelines.studies.papers import figures as papers_figures
     from pipelines.studies.papers import page
@@ -81,7 +81,7 @@ def load(names: list[str] | None) -> dict[str, dict[str, Scenario]]:
     Raises
     ------
     UserError
-        For a name that is unknown, or a scenario whose paper names no controls.
+        When a name is unknown, or a scenario's paper names no controls.
     """
     from data.errors import UserError
     from data.netsim import scenario as scenarios
@@ -102,7 +102,7 @@ def load(names: list[str] | None) -> dict[str, dict[str, Scenario]]:
 
 
 def controllers(spec: Scenario, label: str) -> list[str]:
-    """What a variant is run with: a reading may narrow it."""
+    """Controls that a variant is run with, which another reading may narrow."""
     for reading, other in spec.paper.readings.items():
         if label.endswith(reading) and other.controllers:
             return other.controllers
@@ -112,12 +112,12 @@ def controllers(spec: Scenario, label: str) -> list[str]:
 def simulate_all(
     sections: dict[str, dict[str, Scenario]], seeds: int, jobs: int, work: Path
 ) -> dict[str, Results]:
-    """Runs of all scenarios, variants, controls and seeds, from what is kept or anew.
+    """Runs of all scenarios, variants, controls and seeds: those that are kept, or new ones.
 
     Returns
     -------
     dict
-        scenario -> (variant, control) -> one dict of metrics for each seed.
+        Scenario -> (variant, control) -> one dict of metrics for each seed.
     """
     from concurrent.futures import ThreadPoolExecutor
 

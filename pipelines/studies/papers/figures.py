@@ -1,4 +1,4 @@
-"""Figures of the page of comparisons, as SVG files beside it."""
+"""Draw the figures of the page of comparisons as SVG files beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.studies.papers.runs import Results
 
 SHARES_S = 2.0
-"""Bin of the shares over time."""
+"""Width of a bin of the shares over time, in seconds."""
 
 
 def write(
@@ -57,7 +57,7 @@ def _errors(runs: list[dict[str, float]], metric: str) -> tuple[float, float]:
 
 
 def _sweep(variants: dict[str, Scenario], results: Results, _: int) -> Any:
-    """Goodput, delay and loss over k."""
+    """Draw goodput, delay and loss over k."""
     figure, axes = _axes(3)
     labels = [label for label in variants if label.startswith("k ") and "," not in label]
     k = [float(label.split()[1]) for label in labels]
@@ -73,7 +73,7 @@ def _sweep(variants: dict[str, Scenario], results: Results, _: int) -> Any:
 
 
 def _shares(variants: dict[str, Scenario], _: Results, seeds: int) -> Any:
-    """Goodput of each flow over time, mean of the seeds."""
+    """Draw the goodput of each flow over time, as the mean of the seeds."""
     from data.netsim.metrics import shares
 
     spec = variants[""]
@@ -91,7 +91,7 @@ def _shares(variants: dict[str, Scenario], _: Results, seeds: int) -> Any:
 
 
 def _buffers(variants: dict[str, Scenario], results: Results, _: int) -> Any:
-    """Goodput over the queue's length."""
+    """Draw the goodput over the queue's length."""
     figure, (axis,) = _axes(1)
     figure.set_size_inches(6.0, 3.2)
     sizes = [int(label.split()[0]) for label in variants]
@@ -105,7 +105,7 @@ def _buffers(variants: dict[str, Scenario], results: Results, _: int) -> Any:
 
 
 def _queues(variants: dict[str, Scenario], results: Results, _: int) -> Any:
-    """Goodput, RTT and the two deviations behind each queue discipline."""
+    """Draw goodput, RTT and the two deviations behind each queue discipline."""
     figure, axes = _axes(4)
     figure.set_size_inches(12.0, 2.8)
     labels = [label for label in variants if "," not in label]
@@ -133,4 +133,4 @@ FIGURES: dict[str, tuple[Any, str]] = {
     "nuwa-fig9": (_sweep, "Nuwa's Fig. 9: goodput, delay and loss over k"),
     "tcco-fig11": (_buffers, "TCCO's Fig. 11(a): goodput over the bottleneck's queue"),
 }
-"""Scenario -> (what draws it, caption)."""
+"""Scenario -> (function that draws it, caption)."""

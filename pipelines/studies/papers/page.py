@@ -1,4 +1,4 @@
-"""The page of comparisons as Markdown, and its figures as JSON."""
+"""Write the page of comparisons as Markdown, and its figures as JSON."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def page(
     Parameters
     ----------
     sections, results, verdicts : dict
-        By scenario.
+        Scenario -> its variants, its runs and the verdicts on its claims.
     figures : dict
-        Scenario -> (path relative to the page, what it shows).
+        Scenario -> (path relative to the page, caption).
     seeds : int
+        Number of seeds of each run.
     """
     lines = [INTRO.format(seeds=seeds), "", *_summary(verdicts), ""]
     for name, variants in sections.items():
@@ -78,7 +79,7 @@ def _title(metric: str) -> str:
 
 
 def _table(metric: str, variants: dict[str, Scenario], results: Results) -> list[str]:
-    """A row for each control, a column for each variant."""
+    """Table with a row for each control and a column for each variant."""
     paper = next(iter(variants.values())).paper
     others = {
         (at, cc): value for name, at, cc, value in paper.numbers(other=True) if name == metric
@@ -134,7 +135,7 @@ def figures_of(
     results: dict[str, Results],
     verdicts: dict[str, list[Verdict]],
 ) -> dict[str, Any]:
-    """Everything on the page, for programs: rows as of ``cczoo evaluate cc --json``, statements."""
+    """The page's content for programs: rows as of ``cczoo evaluate cc --json``, and verdicts."""
     return {
         name: {
             "rows": [

@@ -1,4 +1,4 @@
-"""Runs of the papers' scenarios, each kept as soon as it is finished."""
+"""Do the runs of the papers' scenarios, and keep each as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNREAD = ("runner.py", "paper.py", "from_lab.py", "capacity.py", "events.py", "
 
 @dataclass(frozen=True)
 class Task:
-    """One run: where it belongs and what is simulated."""
+    """A run: its place among the results, and what is simulated."""
 
     scenario: str
     label: str
@@ -55,7 +55,7 @@ class Task:
 
 @functools.cache
 def sources(controls: frozenset[str]) -> str:
-    """Hash of the simulator's sources; of controls only the given and what they import."""
+    """Hash of the simulator's sources; of controls, only those given and what they import."""
     root = Path(data.netsim.__file__).parent
     own = {name: module.rpartition(".")[2] for name, module in CONTROLS.items()}
     needed = {"reno", *(own[name] for name in controls)}
@@ -74,12 +74,12 @@ def sources(controls: frozenset[str]) -> str:
 
 
 class Kept:
-    """Finished runs in ``runs.jsonl``; a line that a killed command left unfinished is passed over.
+    """Finished runs in ``runs.jsonl``; a line that a killed command left unfinished is ignored.
 
     Parameters
     ----------
     directory : Path
-        Made where it isn't there.
+        Folder of the file, which is made if it isn't there.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -90,7 +90,7 @@ class Kept:
         self._file: IO[str]
 
     def __enter__(self) -> Self:
-        """Read what is there, open it for more."""
+        """Read the finished runs, and open the file for more."""
         whole = True
         if self._path.is_file():
             for line in self._path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -109,7 +109,7 @@ class Kept:
         self._file.close()
 
     def run(self, task: Task) -> Run:
-        """The run's metrics: what is kept, or simulated and kept now."""
+        """Metrics of a run: those that are kept, or simulated and kept now."""
         from data.netsim.metrics import simulate
 
         key = task.key()

@@ -1,1 +1,1 @@
-"""What runs in the environment of auto-sklearn; nothing here may import the project."""
+"""The code that runs in the environment of auto-sklearn; it must not import the project."""

@@ -1,6 +1,6 @@
-"""A fitted pipeline of auto-sklearn as plain arrays, where trees, weights and scalings say it all.
+"""Write a fitted pipeline of auto-sklearn as plain arrays of trees, weights and scalings.
 
-Python 3.9, scikit-learn 0.24 to 1.1.
+This runs with Python 3.9 and scikit-learn 0.24 to 1.1.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ SCALERS = {"StandardScaler": ("mean_", "scale_"), "RobustScaler": ("center_", "s
 
 
 class NoForm(Exception):
-    """The member has no plain form; the message says why."""
+    """The member has no plain form; the message has the reason."""
 
 
 def exported(pipeline: Any, x: np.ndarray, path: Path) -> dict[str, Any]:
-    """Write a member's arrays and return what they are.
+    """Write a member's arrays and return their description.
 
     Raises
     ------
     NoForm
-        When a step or the classifier isn't one that arrays say.
+        When arrays can't describe a step or the classifier.
     """
     if not hasattr(pipeline, "named_steps"):
         raise NoForm("a stand-in that has learned nothing")
@@ -40,7 +40,7 @@ def exported(pipeline: Any, x: np.ndarray, path: Path) -> dict[str, Any]:
 
 
 def numbers(preprocessor: Any, d: int) -> Any:
-    """Columns kept and scalings of the data preprocessor; every input is a number."""
+    """Columns kept by the data preprocessor, and its scalings; every input is a number."""
     inner = preprocessor.choice.column_transformer
     transformers = [t for t in inner.transformers_ if t[0] != "remainder" and len(t[2])]
     if len(transformers) != 1 or transformers[0][0] != "numerical_transformer":
@@ -71,7 +71,7 @@ def numbers(preprocessor: Any, d: int) -> Any:
 
 
 def selected(chosen: Any, columns: np.ndarray, steps: Any) -> Any:
-    """Columns kept by the feature preprocessor, where selecting is all it does."""
+    """Columns kept by the feature preprocessor, provided that it does nothing but select."""
     name = type(chosen).__name__
     actual: Any = getattr(chosen, "preprocessor", None)
     if name == "NoPreprocessing" or actual == "passthrough":
@@ -82,12 +82,12 @@ def selected(chosen: Any, columns: np.ndarray, steps: Any) -> Any:
 
 
 def picked(support: np.ndarray, columns: np.ndarray, steps: Any) -> Any:
-    """Columns and scalings of those that a selection keeps."""
+    """Columns that a selection keeps, with their scalings."""
     return columns[support], [(center[support], spread[support]) for center, spread in steps]
 
 
 def classifier(wrapper: Any) -> Any:
-    """What the classifier is, and its arrays."""
+    """Kind of the classifier, and its arrays."""
     estimator = wrapper.estimator
     kind = type(estimator).__name__
     if kind not in FORMS:
@@ -96,7 +96,7 @@ def classifier(wrapper: Any) -> Any:
 
 
 def trees(listed: Any, link: str, single: bool, prior: float = 0.0) -> Any:
-    """Trees as arrays end to end: feature, threshold, left, right, value."""
+    """Trees as arrays laid end to end: feature, threshold, left, right, value."""
     names = ("feature", "threshold", "children_left", "children_right", "value")
     arrays = {name: np.concatenate([tree[i] for tree in listed]) for i, name in enumerate(names)}
     arrays["nodes"] = np.array([len(tree[0]) for tree in listed])

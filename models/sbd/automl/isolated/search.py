@@ -1,4 +1,4 @@
-"""Runs in the environment of auto-sklearn: arrays and JSON in a folder in, the same out.
+"""Search in the environment of auto-sklearn; input and output are arrays and JSON in a folder.
 
     python search.py FOLDER
 
@@ -20,12 +20,12 @@ import numpy as np
 from members import NoForm, exported  # type: ignore[import-not-found]
 
 METALEARNING_FROM_S = 1200
-"""Configurations that did well elsewhere are slow ones: a small budget is gone with them."""
+"""Seconds from which configurations are tried that did well elsewhere: these take long."""
 METALEARNED = 25
 
 
 def main(folder: Path) -> None:
-    """Search, answer the queries and write what the members are."""
+    """Search, answer the queries and describe the members."""
     task = json.loads((folder / "task.json").read_text())
     x, y, fold = (
         np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("x", "y", "fold")
@@ -53,7 +53,7 @@ def main(folder: Path) -> None:
 
 
 def read(path: Path) -> np.ndarray:
-    """An array, never a pickle."""
+    """Read an array, never a pickle."""
     return np.asarray(np.load(path, allow_pickle=False))
 
 
@@ -63,7 +63,7 @@ def per_trial(seconds: float) -> int:
 
 
 def fitted(task: Any, x: np.ndarray, y: np.ndarray, fold: np.ndarray, folder: Path) -> Any:
-    """The ensemble of a search, every pipeline fitted once more on all rows."""
+    """Search, and fit every pipeline of the ensemble once more on all rows."""
     from autosklearn.classification import AutoSklearnClassifier
     from autosklearn.metrics import accuracy
     from sklearn.model_selection import PredefinedSplit
@@ -96,7 +96,7 @@ def positive(model: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def trials(automl: Any) -> list[dict[str, Any]]:
-    """What was evaluated, in the order of ends."""
+    """Configurations that were evaluated, in the order of their ends."""
     history = automl.automl_.runhistory_
     begun = min([value.starttime for value in history.data.values()] or [0.0])
     rows = []
@@ -117,7 +117,7 @@ def trials(automl: Any) -> list[dict[str, Any]]:
 def members(
     automl: Any, x: np.ndarray, queries: list[np.ndarray], folder: Path
 ) -> list[dict[str, Any]]:
-    """The ensemble's members; their answers and arrays are written beside."""
+    """Describe the ensemble's members; their answers and arrays are written as files."""
     inner = automl.automl_
     weights = dict(zip(inner.ensemble_.identifiers_, inner.ensemble_.weights_))  # noqa: B905
     costs = {}
@@ -155,12 +155,12 @@ def members(
 
 
 def plain(value: Any) -> Any:
-    """A number of Python instead of numpy."""
+    """Turn a number of numpy into one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def versions() -> dict[str, str]:
-    """Of what has searched."""
+    """Versions of the packages that have searched."""
     import autosklearn
     import sklearn
 
