@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from export.feature_code.feed import Feed, build_feed
-from export.harness import build
 from export.params import Options
 from export.source import Source, source_of
 from export.targets import emit
+from export.toolchain.harness import build
 from export.vectors import timing_rows
 from features.fixed_sbd import evaluate_pairs
 from features.fixed_series import Calls

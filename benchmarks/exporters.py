@@ -31,10 +31,10 @@ import numpy as np  # noqa: E402
 import trees  # noqa: E402
 from uv import uv as find_uv  # noqa: E402
 
-from export.harness import find_compiler  # noqa: E402
 from export.params import Options  # noqa: E402
 from export.source import Source  # noqa: E402
 from export.targets import emit  # noqa: E402
+from export.toolchain.harness import find_compiler  # noqa: E402
 
 FLAGS = ["-std=gnu99", "-O2"]
 COMPILE_CPU_S = 60

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from export.fixed import to_integers
-from export.harness import Program, build
 from export.ir import Form
 from export.lower import lower
 from export.params import Options
 from export.passes import bits, vectors
 from export.source import Source
 from export.targets import emit
+from export.toolchain.harness import Program, build
 from features.sbd import features_of
 from models.sbd.train.classifiers import make, probability
 from models.sbd.windows import read, windows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from export.fixed import to_integers
 from export.ir import Form
 from export.loss import real_scores
-from export.onnx_run import decided, predict
+from export.onnx.run import decided, predict
 from export.source import Source, source_of
 from models.store import ZooModel
 

@@ -24,7 +24,7 @@ class Description:
     Attributes
     ----------
     meta : mapping
-        Fields of :class:`models.meta.Meta` without ``files`` and ``seal``.
+        Fields of :class:`models.meta.Meta` without ``files`` and the checksum.
     files : mapping
         Name -> content of every file but ``meta.json``.
     """
@@ -49,7 +49,7 @@ class Description:
         """
         from models import store
 
-        return store.sealed(self.meta, self.files, f"model {self.meta['name']!r}")
+        return store.written_files(self.meta, self.files, f"model {self.meta['name']!r}")
 
 
 def describe(

@@ -124,7 +124,7 @@ def describe_fitted(
 def test_file(source: Source, test: Windows) -> bytes:
     """``test.json``: labelled rows that training didn't see, with the answers of each form."""
     from export.fixed import to_integers
-    from export.onnx_run import decided, predict
+    from export.onnx.run import decided, predict
     from models.sbd import digits
     from models.sbd.evaluate import testset
 

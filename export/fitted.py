@@ -15,10 +15,10 @@ from export.description import sample
 from export.loss import in_integers, size_of
 from export.lower import NotLowerable, lower
 from export.lower.prepare import is_regressor, places_of
-from export.onnx_file import convert
-from export.onnx_run import predict
+from export.onnx.file import convert
+from export.onnx.real_answers import real_answers
+from export.onnx.run import predict
 from export.params import WORST_FLOAT_ERROR
-from export.real_answers import real_answers
 from export.source import Source, with_scale
 from features.grid import on_grid
 from features.sbd import settings_for

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from export.fixed import limits, to_integers
 from export.ir import Form, Ints
-from export.onnx_run import decided
+from export.onnx.run import decided
 from export.source import Source
 
 RANDOM = 4096

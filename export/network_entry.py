@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from export.description import STORED_VECTORS, describe, sample
 from export.loss import in_integers
-from export.onnx_metadata import states_of
-from export.onnx_run import predict
-from export.onnx_source import source_from_bytes
+from export.onnx.metadata import states_of
+from export.onnx.run import predict
+from export.onnx.source import source_from_bytes
 from features.grid import on_grid
 from models.sbd import digits
 
@@ -37,7 +37,7 @@ def write_network(
     name : str
     onnx : bytes
         Its metadata say what its features, labels, output and states are
-        (:func:`export.onnx_metadata.metadata`).
+        (:func:`export.onnx.metadata.metadata`).
     meta : mapping
         As of :func:`export.entry.write_entry`, without what the file states: ``family`` at least.
     metrics : mapping

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.place import scratch
-from export.certificate import CERTIFICATE
-from export.manifest import bundle_files
+from export.bundle.certificate import CERTIFICATE
+from export.bundle.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.source import Source
 from export.verify import verify

@@ -9,13 +9,16 @@ from typing import Any
 
 from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
+from export.forms.siblings import LANES, side_by_side
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import Form
-from export.siblings import LANES, side_by_side
 from features.spec import Feature
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = tuple(
+    Path(__file__).parent / "templates" / language for language in ("c", "bpf", "python", "sbd")
+)
+"""Folders of templates; a template is named without its folder."""
 
 
 def render(template: str, **values: Any) -> str:

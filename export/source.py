@@ -142,7 +142,7 @@ def source_of(model: ZooModel) -> Source:
         onnx=model.read("model.onnx") if "model.onnx" in meta.files else b"",
         values=values,
         probability=probability,
-        quantization_error=meta.scaling,  # so meta.json calls it
+        quantization_error=meta.quantization_error,  # so meta.json calls it
         feature_settings=meta.feature_settings,
         output=with_scale(meta.output, form),
     )

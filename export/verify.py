@@ -14,19 +14,19 @@ import numpy as np
 
 from data.errors import UserError, one_line
 from data.place import scratch
-from export import sandbox
 from export.budget import Budget
-from export.certificate import certificate_problem, target_hash, write_certificate
+from export.bundle.certificate import certificate_problem, target_hash, write_certificate
+from export.bundle.manifest import MANIFEST, Bundle, maker, read_bundle
+from export.bundle.plain_files import Broken, read_plain
+from export.bundle.reemit import differing, refusal
 from export.fixed import to_integers
-from export.harness import RUNTIME, CannotRun, Missing
 from export.loss import apart, real_scores
-from export.manifest import MANIFEST, Bundle, maker, read_bundle
-from export.onnx_run import decided
+from export.onnx.run import decided
 from export.params import VerifyParams, differing_at_most
-from export.plain_files import Broken, read_plain
-from export.reemit import differing, refusal
 from export.source import with_scale
 from export.targets import target
+from export.toolchain import sandbox
+from export.toolchain.harness import RUNTIME, CannotRun, Missing
 from export.vectors import Vectors, make_vectors
 
 

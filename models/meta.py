@@ -1,4 +1,4 @@
-"""``meta.json`` of a model: what it says, how it is read, and the seal that shows an alteration."""
+"""``meta.json`` of a model: what it says, how it is read, and its checksum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from data.errors import UserError, one_line
 from data.strict import Strict
@@ -41,6 +41,9 @@ class FeatureSpec(Strict):
 class Meta(Strict):
     """``meta.json``.
 
+    Two keys of the file have names from before: ``scaling`` is the quantization error and ``seal``
+    the checksum. A released entry never changes, so they stay.
+
     Attributes
     ----------
     name, version : str
@@ -71,7 +74,7 @@ class Meta(Strict):
         What a recurrent model remembers; left out of the file where it is nothing.
     calibration, accumulation : mapping
         Settings of the trainer for verdicts over several windows.
-    scaling : mapping
+    quantization_error : mapping
         Loss to integers as measured on the training table: ``rows``, ``disagreements``,
         ``disagreement_share`` and, with labels, ``accuracy_float``, ``accuracy_integer``; and
         ``float_error``, the largest error of the ONNX form's probability there.
@@ -79,9 +82,11 @@ class Meta(Strict):
         Why the model has no integer form; empty where it has one.
     files : mapping
         Name -> SHA-256 of every other file but :data:`models.store.BESIDE`.
-    seal : str
+    checksum : str
         SHA-256 of all other fields as canonical JSON.
     """
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     name: str = Field(pattern=NAME)
     version: str = "1"
@@ -100,10 +105,10 @@ class Meta(Strict):
     states: tuple[State, ...] = ()
     calibration: dict[str, Any] = Field(default_factory=dict)
     accumulation: dict[str, Any] = Field(default_factory=dict)
-    scaling: dict[str, Any] = Field(default_factory=dict)
+    quantization_error: dict[str, Any] = Field(default_factory=dict, alias="scaling")
     no_form: str = ""
     files: dict[str, str] = Field(default_factory=dict)
-    seal: str = ""
+    checksum: str = Field("", alias="seal")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Meta:
@@ -122,7 +127,7 @@ class Meta(Strict):
 
 
 def read_meta(directory: Path) -> Meta:
-    """Read and validate an entry's ``meta.json``, whatever its seal says.
+    """Read and validate an entry's ``meta.json``, whatever its checksum says.
 
     Raises
     ------
@@ -144,15 +149,15 @@ def read_meta(directory: Path) -> Meta:
         raise UserError(one_line(str(error))) from None
 
 
-def seal_of(meta: Meta, directory: Path) -> str:
-    """SHA-256 of all that ``meta.json`` says but the seal; ``directory`` is for the message.
+def checksum_of(meta: Meta, directory: Path) -> str:
+    """SHA-256 of all that ``meta.json`` says but itself; ``directory`` is for the message.
 
     Raises
     ------
     UserError
         Where it can't be written as JSON.
     """
-    # An entry of the time before settings were kept was sealed without the field.
+    # An entry of the time before settings were kept has a checksum without the field.
     unknown = {"feature_settings"} - meta.model_fields_set
     try:
         tree = meta.document()

@@ -7,7 +7,7 @@ where the model has one), ``vectors.json`` (observations with the trained model'
 ``metrics.json`` and ``card.md``.
 
 What was measured on one machine (:data:`BESIDE`) stands beside an entry: neither ``meta.json`` nor
-its seal knows of it, so that training again on another machine gives the same entry.
+its checksum knows of it, so that training again on another machine gives the same entry.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import models
 from data.errors import UserError, one_line, unknown_name
 from data.place import Own, building
 from features.spec import Feature, schema_hash
-from models.meta import Meta, read_meta, seal_of, with_settings
+from models.meta import Meta, checksum_of, read_meta, with_settings
 from models.onnx_safe import open_session
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def load(name: str | Path, zoo: Path | None = None) -> ZooModel:
                 raise UserError(f"{where}: missing: restore it (git checkout) or train again")
             raise unknown_name("model", str(name), names(zoo))
     meta = read_meta(directory)
-    if meta.seal and meta.seal != seal_of(meta, directory):
+    if meta.checksum and meta.checksum != checksum_of(meta, directory):
         raise UserError(f"{directory}/meta.json: altered since it was saved: restore it")
     for file, expected in meta.files.items():
         path = directory / file
@@ -256,7 +256,7 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     directory : Path
         The entry's directory; an earlier entry there is replaced.
     meta : mapping
-        Fields of :class:`models.meta.Meta` without ``files`` and ``seal``.
+        Fields of :class:`models.meta.Meta` without ``files`` and the checksum.
     files : mapping
         Name -> content of every other file; those of :data:`BESIDE` are written, not hashed.
 
@@ -270,12 +270,14 @@ def save(directory: Path, meta: Mapping[str, Any], files: Mapping[str, bytes]) -
     UserError
         When ``meta`` has wrong or missing keys.
     """
-    replace_directory(directory, sealed(meta, files, str(directory)))
+    replace_directory(directory, written_files(meta, files, str(directory)))
     return load(directory)
 
 
-def sealed(meta: Mapping[str, Any], files: Mapping[str, bytes], where: str) -> dict[str, bytes]:
-    """An entry's files as they are written: those given and ``meta.json`` with hashes and seal.
+def written_files(
+    meta: Mapping[str, Any], files: Mapping[str, bytes], where: str
+) -> dict[str, bytes]:
+    """An entry's files as they are written: those given and ``meta.json`` with hashes and checksum.
 
     Parameters
     ----------
@@ -292,7 +294,7 @@ def sealed(meta: Mapping[str, Any], files: Mapping[str, bytes], where: str) -> d
     hashes = {name: sha256(files[name]) for name in sorted(files) if name not in BESIDE}
     fields = {"feature_settings": {}, **meta, "files": hashes}
     checked = Meta.parse(fields, f"{where}/meta.json")
-    checked = checked.model_copy(update={"seal": seal_of(checked, Path(where))})
+    checked = checked.model_copy(update={"checksum": checksum_of(checked, Path(where))})
     text = json.dumps(checked.document(), indent=2, sort_keys=True) + "\n"
     return {**files, "meta.json": text.encode()}
 
@@ -324,14 +326,14 @@ def replace_directory(
 
 
 def own_files(directory: Path) -> set[str]:
-    """Names of what an entry's sealed ``meta.json`` lists, and is as it was saved.
+    """Names of what an entry's ``meta.json`` lists, and is as it was saved.
 
-    Empty when there is none that is readable and whose seal is right. A file that was altered
+    Empty when there is none that is readable and whose checksum is right. A file that was altered
     since is somebody's work.
     """
     try:
         meta = read_meta(directory)
-        if meta.seal and meta.seal != seal_of(meta, directory):
+        if meta.checksum and meta.checksum != checksum_of(meta, directory):
             return set()
     except UserError:
         return set()

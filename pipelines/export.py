@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Export, or list the targets."""
     from data.errors import UserError
     from data.place import check_own
-    from export.manifest import MANIFEST, bundle_files, own_files
+    from export.bundle.manifest import MANIFEST, bundle_files, own_files
     from export.passes import transformed
     from models.store import replace_directory
     from pipelines.sources import open_source
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     command = shlex.join(["cczoo", "export", args.model, *chosen, f"--layout={options.layout}"])
     files = bundle_files(source, args.target, options, command)
     if args.sign is not None:
-        from export.signature import SIGNATURE, sign
+        from export.bundle.signature import SIGNATURE, sign
 
         files[SIGNATURE] = sign(files[MANIFEST], args.sign)
     replace_directory(args.out, files, own_files, "cczoo export")

@@ -60,7 +60,7 @@ def open_source(name: str, options: Options) -> Source:
     if name in FUNCTIONS:
         return FUNCTIONS[name](options)
     if name.endswith(".onnx"):
-        from export.onnx_source import source_from_onnx
+        from export.onnx.source import source_from_onnx
 
         return source_from_onnx(Path(name))
     return source_of(open_model(name))

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from export.sandbox import LIMITS
+from export.toolchain.sandbox import LIMITS
 from pipelines.output import print_json
 
 EXAMPLE = """examples:

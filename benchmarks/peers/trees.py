@@ -117,7 +117,7 @@ def in_python(
     """ONNX Runtime and scikit-learn, asked from Python with one row at a time."""
     import onnxruntime
 
-    from export.onnx_file import convert
+    from export.onnx.file import convert
 
     forest = rebuild.forest(plain(case.form), case.columns)
     alone = forest.estimators_[0] if len(case.form.trees) == 1 else forest

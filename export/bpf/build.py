@@ -7,7 +7,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from export.harness import RUNTIME, CannotRun, Missing, find_compiler, run_command
+from export.toolchain.harness import RUNTIME, CannotRun, Missing, find_compiler, run_command
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 CLANGS = ("clang-14", "clang")

@@ -16,9 +16,9 @@ from typing import Any
 
 from data.errors import UserError
 from data.lab import agent, build, coupled
-from export.manifest import Bundle
-from export.plain_files import Broken
-from export.reemit import read_emitted
+from export.bundle.manifest import Bundle
+from export.bundle.plain_files import Broken
+from export.bundle.reemit import read_emitted
 
 LOCK = Path("/run/lock/cczoo-live")
 RUN_TIME = 0

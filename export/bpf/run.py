@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from export.harness import CannotRun, run_command
 from export.ir import Ints, Verdicts
+from export.toolchain.harness import CannotRun, run_command
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ from data.labels import pair_label
 from data.place import scratch
 from data.schema import LABELS
 from data.store import iter_connections
+from export.bundle.manifest import Bundle
+from export.bundle.plain_files import Broken
+from export.bundle.reemit import read_emitted
 from export.feature_code.feed import Feed
 from export.feature_code.sbd import feed_of, made_for
 from export.fixed import to_integers
-from export.harness import CannotRun
-from export.manifest import Bundle
-from export.onnx_run import decided, predict
-from export.plain_files import Broken
-from export.reemit import read_emitted
+from export.onnx.run import decided, predict
+from export.toolchain.harness import CannotRun
 from features import smartsbd
 from features.arrays import Float, Int
 from features.fixed_sbd import evaluate_pairs, needs_throughput, wifi_of

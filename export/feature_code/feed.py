@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from export.harness import (
+from export.ir import Ints
+from export.toolchain.harness import (
     RUNTIME,
     CannotRun,
     compile_c,
@@ -25,7 +26,6 @@ from export.harness import (
     run_command,
     stack_bytes,
 )
-from export.ir import Ints
 from features.fixed_sbd import FixedPairs
 from features.fixed_series import Calls
 from models.sbd.partition import components

@@ -14,9 +14,9 @@ import numpy as np
 
 from data.errors import UserError
 from data.schema import CONGESTED_STATES
+from export.bundle.manifest import Bundle
 from export.feature_code.feed import Feed, build_feed
 from export.feature_code.random_calls import random_calls
-from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from export.lower.dense import FloatLayer
 from export.lower.prepare import NotLowerable
-from export.onnx_run import ANSWERS
+from export.onnx.run import ANSWERS
 
 Floats = NDArray[np.float64]
 ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid"}
@@ -52,7 +52,7 @@ class Chain:
     cell : Cell or None
     layers : list of FloatLayer
     answer : str
-        The output's name, of :data:`export.onnx_run.ANSWERS`.
+        The output's name, of :data:`export.onnx.run.ANSWERS`.
     """
 
     a: Floats

@@ -5,7 +5,7 @@ A target is a module with
 - ``SUMMARY``: one line for ``cczoo export --list``;
 - ``emit(source, options) -> {file name: text or bytes}``;
 - optionally ``again(bundle, source, options) -> {file name: bytes}``: its files made anew from a
-  bundle, if ``emit`` needs more than that or the files are data; see :mod:`export.reemit`;
+  bundle, if ``emit`` needs more than that or the files are data; see :mod:`export.bundle.reemit`;
 - optionally ``CONFINABLE = False``: its files can't be proved in a sandbox;
 - optionally ``refuses(form) -> str``: why it can't carry this very form, empty if it can;
 - optionally ``stated(source, options, files) -> dict``: what else the manifest states of them;

@@ -11,16 +11,16 @@ from export.bpf.build import FLAGS, Workshop, clang, version
 from export.bpf.files import WAYS, Way, header_name, refusals, sources
 from export.bpf.nodes import mirrored, nodes_file
 from export.bpf.run import Answers, register, run
-from export.certificate import compared
+from export.bundle.certificate import compared
+from export.bundle.manifest import Bundle
 from export.forms.forest import Forest
 from export.forms.tree import Tree
 from export.forms.trees import Trees
-from export.harness import CannotRun
 from export.ir import Form
-from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import c_name
 from export.source import Source
+from export.toolchain.harness import CannotRun
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "eBPF C that the kernel's verifier takes (--set bpf=if-else, map or both)"

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from export.certificate import compared
+from export.bundle.certificate import compared
+from export.bundle.manifest import Bundle
 from export.feature_code import generator
 from export.forms.forest import Forest
 from export.forms.tree import Tree
 from export.forms.trees import Trees
-from export.harness import CannotRun, build
 from export.ir import Form
-from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
-from export.sanitize import sanitized
 from export.source import Source
 from export.targets import emit as emit_target
+from export.toolchain.harness import CannotRun, build
+from export.toolchain.sanitize import sanitized
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "C99 header for kernels and proxies (integers only; --layout if-else, array or auto)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from export.certificate import compared
+from export.bundle.certificate import compared
+from export.bundle.manifest import FORM, Bundle
 from export.document import dumps, loads
-from export.harness import CannotRun
-from export.manifest import FORM, Bundle
 from export.params import Options, VerifyParams
 from export.source import Source
+from export.toolchain.harness import CannotRun
 from export.vectors import Vectors
 
 SUMMARY = "the intermediate form: canonical, diffable JSON"

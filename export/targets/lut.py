@@ -10,24 +10,24 @@ from typing import Any, cast
 import numpy as np
 
 from data.errors import UserError
-from export.compiled import prove_header
+from export.bundle.manifest import FORM, Bundle
+from export.bundle.reemit import source_of
 from export.document import dumps, loads
 from export.fixed import to_values
 from export.forms import STATEFUL
 from export.forms.grid import Grid
 from export.forms.table import Table
-from export.harness import CannotRun
 from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
-from export.manifest import FORM, Bundle
-from export.onnx_metadata import described
-from export.onnx_run import decided, predict
+from export.onnx.metadata import described
+from export.onnx.run import decided, predict
 from export.params import Options, VerifyParams
-from export.reemit import source_of
 from export.render import render
 from export.source import Source
 from export.tanh import stated_error
+from export.toolchain.compiled import prove_header
+from export.toolchain.harness import CannotRun
 from export.vectors import Vectors, make_vectors
 from models.output import CLASSES
 

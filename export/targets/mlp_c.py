@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from export.compiled import prove_header
+from export.bundle.manifest import Bundle
 from export.fixed import to_integers, to_values
-from export.harness import CannotRun
 from export.ir import Ints
 from export.loss import disagreements, measured
-from export.manifest import Bundle
-from export.onnx_run import decided, predict
+from export.onnx.run import decided, predict
 from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
+from export.toolchain.compiled import prove_header
+from export.toolchain.harness import CannotRun
 from export.vectors import Vectors
 from models.stats.calibration import sigmoid
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from export.bundle.manifest import Bundle
 from export.fixed import to_values
-from export.harness import CannotRun
 from export.loss import apart, real_scores, size_of
-from export.manifest import Bundle
-from export.onnx_child import predict_apart
-from export.onnx_metadata import described
-from export.onnx_options import batch_of, in_int8, int8_loss, with_batch
-from export.onnx_run import decided
+from export.onnx.child import predict_apart
+from export.onnx.metadata import described
+from export.onnx.options import batch_of, in_int8, int8_loss, with_batch
+from export.onnx.run import decided
 from export.params import Options, VerifyParams, differing_at_most, tolerance_of
 from export.source import Source
+from export.toolchain.harness import CannotRun
 from export.vectors import Vectors
 from models.onnx_safe import refuse_unsafe
 

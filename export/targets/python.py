@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from export.certificate import compared
-from export.harness import CannotRun, run_command
+from export.bundle.certificate import compared
+from export.bundle.manifest import Bundle
 from export.ir import Verdicts
-from export.manifest import Bundle
 from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
+from export.toolchain.harness import CannotRun, run_command
 from export.vectors import Vectors
 
 SUMMARY = "Python module without dependencies, for proxies and simulators"

@@ -7,9 +7,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from export.certificate import compared
+from export.bundle.certificate import compared
+from export.bundle.manifest import Bundle
 from export.forms.trees import Trees
-from export.harness import (
+from export.ir import Form
+from export.params import Options, VerifyParams
+from export.render import render
+from export.source import Source
+from export.table_file import read, refusal, write
+from export.toolchain.harness import (
     RUNTIME,
     SANITIZER_FLAGS,
     CannotRun,
@@ -18,14 +24,8 @@ from export.harness import (
     find_compiler,
     run_command,
 )
-from export.ir import Form
-from export.kernel_module import compile_module
-from export.manifest import Bundle
-from export.params import Options, VerifyParams
-from export.render import render
-from export.sanitize import no_sanitizers, sanitized
-from export.source import Source
-from export.table_file import read, refusal, write
+from export.toolchain.kernel_module import compile_module
+from export.toolchain.sanitize import no_sanitizers, sanitized
 from export.vectors import Vectors, timing_rows
 
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"

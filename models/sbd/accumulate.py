@@ -1,8 +1,8 @@
 """One verdict from successive windows: log-odds that add up and fade.
 
-``state = forget * state + temper * (slope * logit(p) + offset)`` per window; the verdict is SB
+``state = decay * state + temperature * (slope * logit(p) + offset)`` per window; the verdict is SB
 from ``+limit`` on, NSB from ``-limit`` down, and otherwise undecided. Windows of one connection
-repeat each other's evidence, which is what ``temper`` < 1 makes up for; ``forget`` < 1 lets a
+repeat each other's evidence, which is what ``temperature`` < 1 makes up for; ``decay`` < 1 lets a
 bottleneck that moves be seen. Four multiplications and additions per window: the same in C.
 """
 
@@ -15,35 +15,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ConfigDict, Field
 
 from data.strict import Strict
 from models.stats.calibration import logit, sigmoid
 
-FORGET_GRID = (0.5, 0.7, 0.8, 0.9)
+DECAY_GRID = (0.5, 0.7, 0.8, 0.9)
 """Never 1: a state that doesn't fade couldn't follow a bottleneck that moves, which no data here
 has to teach it. At 0.9 half of a window's weight is gone after seven."""
-TEMPER_GRID = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+TEMPERATURE_GRID = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 
 SB, NSB, UNDECIDED = 1, 0, -1
 
 
-class Verdicts(Strict):
+class VerdictSettings(Strict):
     """How window probabilities become verdicts; stands in the model's ``meta.json``.
 
     Attributes
     ----------
     slope, offset : float
         Platt calibration on the log-odds of the model's own probability.
-    forget, temper : float
-        Memory and weight of evidence, both in (0, 1].
+    decay, temperature : float
+        Memory and weight of evidence, both in (0, 1]; files call them ``forget`` and ``temper``.
     confidence : float
         Calibrated probability below which the answer is "don't know".
     """
 
     slope: float = 1.0
     offset: float = 0.0
-    forget: float = 1.0
-    temper: float = 1.0
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    decay: float = Field(1.0, alias="forget")
+    temperature: float = Field(1.0, alias="temper")
     confidence: float = 0.9
 
     @property
@@ -52,13 +55,13 @@ class Verdicts(Strict):
         return math.log(self.confidence / (1 - self.confidence))
 
 
-def evidence(probability: ArrayLike, verdicts: Verdicts) -> NDArray[np.float64]:
+def evidence(probability: ArrayLike, verdicts: VerdictSettings) -> NDArray[np.float64]:
     """Calibrated log-odds of each window taken alone, shape (N,)."""
     return verdicts.slope * logit(probability) + verdicts.offset
 
 
 def accumulate(
-    log_odds: ArrayLike, group: NDArray[np.int64], forget: float, temper: float
+    log_odds: ArrayLike, group: NDArray[np.int64], decay: float, temperature: float
 ) -> NDArray[np.float64]:
     """Accumulated log-odds after each window.
 
@@ -68,7 +71,7 @@ def accumulate(
         Calibrated log-odds per window, in order of connection and window.
     group : ndarray of int, shape (N,)
         Connection of each window; equal numbers lie side by side.
-    forget, temper : float
+    decay, temperature : float
         See the module's text.
 
     Returns
@@ -76,7 +79,7 @@ def accumulate(
     ndarray, shape (N,)
         What is known of the connection at the end of each window.
     """
-    x = np.asarray(log_odds, dtype=np.float64) * temper
+    x = np.asarray(log_odds, dtype=np.float64) * temperature
     out = np.empty_like(x)
     state = 0.0
     previous = None
@@ -84,7 +87,7 @@ def accumulate(
         if group[i] != previous:
             state = 0.0
             previous = group[i]
-        state = forget * state + x[i]
+        state = decay * state + x[i]
         out[i] = state
     return out
 
@@ -104,10 +107,10 @@ def last_of_each(group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def fit(
     probability: ArrayLike, y: NDArray[np.int64], group: NDArray[np.int64], confidence: float
-) -> Verdicts:
-    """Calibrate and choose memory and temper on out-of-sample probabilities.
+) -> VerdictSettings:
+    """Calibrate and choose memory and temperature on out-of-sample probabilities.
 
-    The Platt curve is fitted per window; ``forget`` and ``temper`` minimise the log loss of the
+    The Platt curve is fitted per window; ``decay`` and ``temperature`` minimise the log loss of the
     accumulated probability at the end of each connection.
 
     Parameters
@@ -124,27 +127,28 @@ def fit(
     last = last_of_each(group)
     truth = y[last]
     best = (math.inf, 1.0, 1.0)
-    for forget, temper in product(FORGET_GRID, TEMPER_GRID):
-        p = np.clip(sigmoid(accumulate(x, group, forget, temper)[last]), 1e-6, 1 - 1e-6)
+    for decay, temperature in product(DECAY_GRID, TEMPERATURE_GRID):
+        p = np.clip(sigmoid(accumulate(x, group, decay, temperature)[last]), 1e-6, 1 - 1e-6)
         loss = -(truth * np.log(p) + (1 - truth) * np.log(1 - p))
-        best = min(best, (float(loss.mean()), forget, temper))
-    return Verdicts(
-        slope=slope, offset=offset, forget=best[1], temper=best[2], confidence=confidence
+        best = min(best, (float(loss.mean()), decay, temperature))
+    return VerdictSettings(
+        slope=slope, offset=offset, decay=best[1], temperature=best[2], confidence=confidence
     )
 
 
-def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> Verdicts:
+def verdicts_of(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> VerdictSettings:
     """Settings of a model's verdicts as they stand in its ``meta.json``."""
-    keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in Verdicts.model_fields}
-    return Verdicts.parse(keys, "meta.json")
+    known = {field.alias or name for name, field in VerdictSettings.model_fields.items()}
+    keys = {k: v for k, v in {**calibration, **accumulation}.items() if k in known}
+    return VerdictSettings.parse(keys, "meta.json")
 
 
-def in_meta(verdicts: Verdicts, decimals: int | None = None) -> dict[str, Any]:
+def in_meta(verdicts: VerdictSettings, decimals: int | None = None) -> dict[str, Any]:
     """The same settings as they stand there; ``decimals`` of the calibration, all by default."""
     slope, offset = verdicts.slope, verdicts.offset
     if decimals is not None:
         slope, offset = round(slope, decimals), round(offset, decimals)
     return {
         "calibration": {"kind": "platt", "slope": slope, "offset": offset},
-        "accumulation": verdicts.model_dump(include={"forget", "temper", "confidence"}),
+        "accumulation": verdicts.model_dump(include={"decay", "temperature", "confidence"}),
     }

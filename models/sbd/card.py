@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from models.card import DASH, Card, Made, Row, Table, facts, render
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.windows import Windows
 
 SUMMARIES = {
@@ -52,7 +52,7 @@ COVERAGE = (
 def text(
     name: str,
     made: Made,
-    verdicts: Verdicts,
+    verdicts: VerdictSettings,
     level: float,
     accuracies: Sequence[Row],
     others: Sequence[Row],
@@ -65,7 +65,7 @@ def text(
     name : str
     made : Made
         Its features' settings are those of :class:`features.params.SbdParams`.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
     level : float
         Share of cases that intervals hold.
     accuracies, others : sequence of tuple of str
@@ -104,7 +104,7 @@ def text(
     return render(card) + "\n"
 
 
-def _purpose(window_factor: float, verdicts: Verdicts) -> str:
+def _purpose(window_factor: float, verdicts: VerdictSettings) -> str:
     return (
         f"Telling a sender, at the end of each window of {window_factor} times the larger minimum "
         "RTT, whether its two MPTCP\nsubflows share a bottleneck (SB) or not (NSB). Successive "
@@ -113,10 +113,10 @@ def _purpose(window_factor: float, verdicts: Verdicts) -> str:
     )
 
 
-def state(verdicts: Verdicts) -> str:
+def state(verdicts: VerdictSettings) -> str:
     """What the state is after a window, as a formula of the state before it."""
     return (
-        f"{verdicts.forget} × state + {verdicts.temper} × "
+        f"{verdicts.decay} × state + {verdicts.temperature} × "
         f"({verdicts.slope:.3f} × logit(p) {verdicts.offset:+.3f})"
     )
 

@@ -1,6 +1,6 @@
 """How many digits of a number are kept with a model: those that mean something, on any machine.
 
-Two machines sum in another order and so differ in the last digits of a float; what is sealed in an
+Two machines sum in another order and so differ in the last digits of a float; what is kept in an
 entry must not. Features are kept as their fixed-point values (`features.grid`), everything else is
 rounded here.
 """

@@ -60,9 +60,9 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
 
 def signed(model: ZooModel, settings: Settings) -> tuple[dict[str, str], str]:
     """Signer of a bundle of this very model, and what is wrong with it; empty if nothing is."""
-    from export.manifest import read_bundle
-    from export.plain_files import Broken
-    from export.reemit import differing, refusal
+    from export.bundle.manifest import read_bundle
+    from export.bundle.plain_files import Broken
+    from export.bundle.reemit import differing, refusal
     from export.source import source_of
 
     directory = Path(settings.bundle.replace("{name}", model.meta.name))

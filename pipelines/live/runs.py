@@ -15,8 +15,8 @@ from data.lab.measure import Live
 from data.lab.run import run as run_lab
 from export.bpf import live as live_kernel
 from export.bpf.live import Controller
+from export.bundle.manifest import Bundle
 from export.feature_code.sbd import made_for
-from export.manifest import Bundle
 from pipelines.live import check as live_check
 from pipelines.live.record import Task, record
 

@@ -41,7 +41,7 @@ def scaling(inputs: Inputs) -> str:
     """Table of the accuracy lost on the way from floating point to integers."""
     rows: list[list[Any]] = []
     for model in _models(inputs):
-        loss = model.meta.scaling
+        loss = model.meta.quantization_error
         float_, integer = loss.get("accuracy_float"), loss.get("accuracy_integer")
         rows.append(
             [

@@ -16,7 +16,7 @@ from features.spec import Feature
 from models.card import interval
 from models.sbd import automl
 from models.sbd.automl.task import Floats
-from models.sbd.evaluate.holdout import sides, unseen_rows
+from models.sbd.evaluate.holdout import held_out_split, unseen_rows
 from models.sbd.params import THRESHOLD
 from models.sbd.results.automl import SEARCHED, Searched
 from models.sbd.train.job import Job
@@ -87,7 +87,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
 def tests_of(job: Job) -> dict[str, Windows]:
     """Rows that training doesn't see: held-out connections and, if it is there, Table 6."""
     unseen = job.table.take(unseen_rows(job.table, job.params.protocol))
-    found = {"held-out": sides(job.table, job.params.protocol)[1], "unseen": unseen}
+    found = {"held-out": held_out_split(job.table, job.params.protocol)[1], "unseen": unseen}
     return {name: table for name, table in found.items() if len(table)}
 
 

@@ -71,15 +71,15 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     names = list(specs)
     seeds, near = 2, job.params.selection.neighbours
     ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
-    recipes = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
-    scores = pareto.accuracies(table, recipes, job.params, _show_progress)
+    model_specs = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
+    scores = pareto.accuracies(table, model_specs, job.params, _show_progress)
     found = []
-    for recipe in progress(recipes, "fit"):
-        estimator = make(recipe.classifier, job.params.seed, recipe.settings)
-        estimator.fit(table.matrix(recipe.features), table.y)
-        features = [specs[name] for name in recipe.features]
+    for model_spec in progress(model_specs, "fit"):
+        estimator = make(model_spec.classifier, job.params.seed, model_spec.settings)
+        estimator.fit(table.matrix(model_spec.features), table.y)
+        features = [specs[name] for name in model_spec.features]
         form = lower(estimator, features)
-        found.append(Candidate(recipe, scores[recipe.name], form, estimator))
+        found.append(Candidate(model_spec, scores[model_spec.name], form, estimator))
     # Whatever is larger in every way and no more often right isn't worth a compilation.
     worth = pareto.front([c.gain for c in found], [size(c.form) for c in found])
     bpf = ""
@@ -102,8 +102,8 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
     from models.sbd.computed_with import described
 
     specs: dict[str, Feature] = {feature.name: feature for feature in features_of(family)}
-    recipe = candidate.recipe
-    name = f"{family}-{next(k for k, v in SHORT.items() if v == recipe.classifier)}"
+    model_spec = candidate.model_spec
+    name = f"{family}-{next(k for k, v in SHORT.items() if v == model_spec.classifier)}"
     accuracy: dict[str, Any] = {**candidate.accuracy}
     figures = {
         "budget": dict(budget.limits),
@@ -117,11 +117,11 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
     text = render(
         Card(
             title=name,
-            summary=f"{recipe.name}: the most accurate of its kind within a budget ({limits}).",
+            summary=f"{model_spec.name}: the most accurate of its kind within a budget ({limits}).",
             facts={
                 "Accuracy per window on unseen connections": interval(accuracy),
                 "Costs": costs,
-                "Features": ", ".join(recipe.features),
+                "Features": ", ".join(model_spec.features),
                 "Computed with": described(job.settings),
             },
             listed=True,
@@ -132,9 +132,9 @@ def keep(job: Job, candidate: Candidate, table: Windows, family: str, budget: Bu
     found = describe_fitted(
         name,
         candidate.estimator,
-        [specs[feature] for feature in recipe.features],
+        [specs[feature] for feature in model_spec.features],
         origin.meta(),
-        table.matrix(recipe.features),
+        table.matrix(model_spec.features),
         figures,
         text,
         labels=table.y,
@@ -187,14 +187,14 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
     if not chosen:
         limits = ",".join(f"{key}={limit:g}" for key, limit in budget.limits.items())
         print(
-            f"nothing fits {limits}; nearest: {nearest.recipe.name}: "
+            f"nothing fits {limits}; nearest: {nearest.model_spec.name}: "
             f"{'; '.join(nearest.exceeds(budget))}",
             file=sys.stderr,
         )
         return 1
     if not as_json:
         where = shlex.quote(str(job.out / "model"))
-        print(f"{where}: {chosen.recipe.name}")
+        print(f"{where}: {chosen.model_spec.name}")
         print(f"export it with: cczoo export {where} -t c --out BUNDLE", file=sys.stderr)
     return 0
 

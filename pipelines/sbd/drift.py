@@ -125,12 +125,12 @@ def _reference(path: Path | None, model: ZooModel, params: Params) -> Reference:
             )
         where = str(model.directory / references.FILE)
         return references.loads(model.read_json(references.FILE), names, where)
-    from models.sbd.evaluate.holdout import sides
+    from models.sbd.evaluate.holdout import held_out_split
     from models.sbd.rows import load_table
 
     check_schema(path, model)
     whole = load_table(path)
-    train, left_out = sides(whole.take(whole.finite(names)), params.protocol)
+    train, left_out = held_out_split(whole.take(whole.finite(names)), params.protocol)
     if not len(train):
         raise UserError(f"{path}: no row that a model learns from: is it the training table?")
     answers = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
-    from models.sbd.accumulate import Verdicts
+    from models.sbd.accumulate import VerdictSettings
     from models.sbd.usable import Dropped
     from models.sbd.windows import Windows
 
@@ -93,7 +93,7 @@ class _Predicted:
     ----------
     probability : float64 array [N]
         P(SB); NaN for a row without an answer.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
         How windows add up to a verdict.
     threshold : float
         Probability above which the answer is SB.
@@ -104,7 +104,7 @@ class _Predicted:
     """
 
     probability: Any
-    verdicts: Verdicts
+    verdicts: VerdictSettings
     threshold: float
     columns: list[str]
     inputs: list[str]
@@ -123,7 +123,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Predicted:
 
     from data.errors import UserError
     from features.sbd import FAMILIES, features_of
-    from models.sbd.accumulate import Verdicts, verdicts_of
+    from models.sbd.accumulate import VerdictSettings, verdicts_of
     from models.sbd.params import THRESHOLD
 
     known = [feature.name for family in FAMILIES for feature in features_of(family)]
@@ -137,7 +137,7 @@ def _predict(args: argparse.Namespace, table: Windows) -> _Predicted:
         shares = rules.run(args.events, table, [name])[name]
         # The answer is that which has more of the window's time; a tie is not shared, as in sums.
         odds = np.where(np.isnan(shares[:, 0]), np.nan, _odds(shares))
-        return _Predicted(odds, Verdicts(), THRESHOLD, known, [])
+        return _Predicted(odds, VerdictSettings(), THRESHOLD, known, [])
     from models.sbd.evaluate.model import probabilities
     from pipelines.sources import open_model
 

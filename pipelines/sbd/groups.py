@@ -26,7 +26,7 @@ from models.sbd.groups import rows as groups_rows
 from models.sbd.groups.rows import Gathered
 from models.sbd.results.groups import GROUPS, KEPT, GroupRow, PooledRow
 from models.sbd.rows import tell
-from models.sbd.train import ranking, recipes
+from models.sbd.train import model_specs, ranking
 from models.sbd.train.classifiers import SHORT
 from models.sbd.train.job import Job
 from models.sbd.usable import Dropped
@@ -100,11 +100,12 @@ def _candidates(family: str, classifier: str) -> list[str]:
     names = [feature.name for feature in features_of(family)]
     if classifier != "threshold":
         return names
-    if recipes.CORRELATION not in names:
+    if model_specs.CORRELATION not in names:
         raise UserError(
-            f"--model threshold: works on {recipes.CORRELATION} alone: give --family smartsbd-plus"
+            f"--model threshold: works on {model_specs.CORRELATION} alone: "
+            "give --family smartsbd-plus"
         )
-    return [recipes.CORRELATION]
+    return [model_specs.CORRELATION]
 
 
 def _train(

@@ -16,7 +16,7 @@ from models.card import Card, Made, Table, facts, interval, render
 from models.origin import Origin
 from models.sbd import accumulate, card
 from models.sbd import usable as rows
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.evaluate import testset
 from models.sbd.evaluate.holdout import training_rows
 from models.sbd.groups import own
@@ -212,7 +212,7 @@ def entry(
     estimator: Estimator,
     train: Windows,
     test: Windows,
-    verdicts: Verdicts,
+    verdicts: VerdictSettings,
     row: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Files of a zoo entry, all named as the pooled model's: generated code can be exchanged."""
@@ -245,7 +245,7 @@ def entry(
     ).contents()
 
 
-def _card(wording: Wording, made: Made, verdicts: Verdicts, confidence: float) -> str:
+def _card(wording: Wording, made: Made, verdicts: VerdictSettings, confidence: float) -> str:
     figures = Table(
         tuple((name, interval(value)) for name, value in wording.figures.items()),
         before=f"Share of windows right, {100 * confidence:.0f} % intervals, on connections that "

@@ -11,14 +11,14 @@ import numpy as np
 from data.command_line import made_by
 from export.description import describe, sample
 from export.entry import test_file
-from export.onnx_run import predict
+from export.onnx.run import predict
 from export.source import Source
 from features.grid import on_grid
 from features.sbd import features_of
 from models.card import DASH, Made, Row
 from models.origin import Origin
 from models.sbd import card, digits
-from models.sbd.accumulate import Verdicts, in_meta
+from models.sbd.accumulate import VerdictSettings, in_meta
 from models.sbd.card_figures import accuracies
 from models.sbd.evaluate import testset
 from models.sbd.neural import outofsample
@@ -45,7 +45,7 @@ def write(
     job: NeuralJob,
     train: Windows,
     content: bytes,
-    verdicts: Verdicts,
+    verdicts: VerdictSettings,
     metrics: Mapping[str, Any],
     others: Sequence[Row],
 ) -> Path:
@@ -59,7 +59,7 @@ def write(
         The rows that the network was trained on.
     content : bytes
         The ONNX file.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
         How windows add up to a verdict.
     metrics : mapping
         Content of ``metrics.json``; accuracies and ``training`` stand in the card too.

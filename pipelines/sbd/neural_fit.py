@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from export.onnx_options import in_int8
-from export.onnx_run import decided, predict
-from export.torch_file import convert
+from export.onnx.options import in_int8
+from export.onnx.run import decided, predict
+from export.onnx.torch_file import convert
 from features.sbd import features_of
 from features.spec import Feature
 from models.card import Row
 from models.sbd import accumulate, digits
 from models.sbd.card_figures import others
-from models.sbd.evaluate.holdout import sides
+from models.sbd.evaluate.holdout import held_out_split
 from models.sbd.neural import outofsample
 from models.sbd.params import THRESHOLD
 from models.sbd.results.accuracy import RULES, TABLE5, SiteRow
@@ -47,7 +47,7 @@ def fit(job: NeuralJob) -> dict[str, Any]:
     from models.sbd.neural import training
     from models.sbd.neural.network import parameters
 
-    train, _ = sides(job.table, job.sbd.protocol)
+    train, _ = held_out_split(job.table, job.sbd.protocol)
     rows = job.rows(train)
     settings = job.neural
     held = outofsample.validation_rows(train.group, settings.validation, settings.seed)

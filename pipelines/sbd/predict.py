@@ -14,7 +14,7 @@ from pipelines.sources import MODEL
 if TYPE_CHECKING:
     import polars as pl
 
-    from models.sbd.accumulate import Verdicts
+    from models.sbd.accumulate import VerdictSettings
     from models.sbd.evaluate.partition import Grid
     from models.sbd.windows import Windows
     from models.store import ZooModel
@@ -178,7 +178,7 @@ def _frames(
     table: Windows,
     arranged: Grid,
     probability: Any,
-    settings: Verdicts,
+    settings: VerdictSettings,
     shared: Any,
     found: list[list[list[int]]],
 ) -> dict[str, pl.DataFrame]:

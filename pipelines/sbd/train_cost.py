@@ -16,7 +16,7 @@ from export.params import Options, VerifyParams
 from export.proof import prove
 from export.source import Source
 from features.sbd import settings_for
-from models.sbd.evaluate.splits import Recipe
+from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.params import THRESHOLD
 from models.sbd.train.classifiers import probability
 from models.sbd.windows import Windows
@@ -36,7 +36,7 @@ class Candidate:
 
     Attributes
     ----------
-    recipe : Recipe
+    model_spec : ModelSpec
     accuracy : Interval
         Per window, on connections that training didn't see.
     form : Form
@@ -49,7 +49,7 @@ class Candidate:
         Figures that could not be measured.
     """
 
-    recipe: Recipe
+    model_spec: ModelSpec
     accuracy: Interval
     form: Form
     estimator: Any
@@ -75,10 +75,10 @@ class Candidate:
     def described(self) -> dict[str, Any]:
         """Plain data for ``pareto.json``."""
         return {
-            "name": self.recipe.name,
-            "classifier": self.recipe.classifier,
-            "features": list(self.recipe.features),
-            "settings": dict(self.recipe.settings),
+            "name": self.model_spec.name,
+            "classifier": self.model_spec.classifier,
+            "features": list(self.model_spec.features),
+            "settings": dict(self.model_spec.settings),
             "accuracy": dict(self.accuracy),
             "kind": self.form.kind,
             **size(self.form),
@@ -107,7 +107,7 @@ def measure(candidate: Candidate, table: Windows, seed: int) -> str:
         "options",
     )
     rows = np.unique(np.linspace(0, len(table) - 1, SAMPLE).astype(np.int64))
-    values = table.matrix(candidate.recipe.features)[rows]
+    values = table.matrix(candidate.model_spec.features)[rows]
     source = Source(
         name="candidate",
         version="1",
@@ -128,7 +128,7 @@ def measure(candidate: Candidate, table: Windows, seed: int) -> str:
     parts = {part["target"]: part for part in report["targets"]}
     wrong = [f"{t}: {p['mismatches']} mismatches" for t, p in parts.items() if p["mismatches"]]
     if wrong or report["problems"]:
-        raise RuntimeError(f"{candidate.recipe.name}: {'; '.join(wrong or report['problems'])}")
+        raise RuntimeError(f"{candidate.model_spec.name}: {'; '.join(wrong or report['problems'])}")
     if "error" in parts["c"]:
         raise UserError(f"costs are measured by compiling: {parts['c']['error']}")
     for target, part in parts.items():

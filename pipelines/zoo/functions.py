@@ -66,7 +66,7 @@ def verify(model: ZooModel) -> dict[str, Any]:
     source = source_of(model)
     if not isinstance(source.form, Table):
         raise UserError(f"{model.directory}: neither a model nor a function's table: restore it")
-    found, stated = stated_error(source.form.curve), model.meta.scaling
+    found, stated = stated_error(source.form.curve), model.meta.quantization_error
     now, before = _rounded(found), _rounded(stated)
     problems = [
         f"{key} is {now.get(key)} now and {value} in meta.json"

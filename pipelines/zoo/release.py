@@ -168,12 +168,12 @@ def _write(
     from pipelines.zoo import certify
 
     name = model.meta.name
-    meta = model.meta.model_dump(exclude={"files", "seal"}) | {"version": result["to"]}
+    meta = model.meta.model_dump(exclude={"files", "checksum"}) | {"version": result["to"]}
     files = {file: model.read(file) for file in model.meta.files if file not in store.BESIDE}
     with scratch("release") as held:
-        sealed = store.save(held / name, meta, files)
-        files = {file: sealed.read(file) for file in (*sealed.meta.files, "meta.json")}
-        files |= certify.measured(sealed, bench)
+        entry = store.save(held / name, meta, files)
+        files = {file: entry.read(file) for file in (*entry.meta.files, "meta.json")}
+        files |= certify.measured(entry, bench)
     record = {key: result[key] for key in ("name", "from", "to", "gates")}
     files["release.json"] = json_file({**record, "when": owner.now(), "forced": reason or ""})
     # With a reason all that is there is replaced: it may not be readable as an entry any more.

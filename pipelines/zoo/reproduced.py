@@ -1,7 +1,8 @@
 """``cczoo zoo reproduced``: whether the models trained here are those that were released.
 
 A machine that sums in another order gets other last digits, and a network another path through its
-training. So two models are the same if every sealed file is the same, or else if their answers are.
+training. So two models are the same if all files under their checksums are, or else if their
+answers are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from models.store import ZooModel
 
-PROVENANCE = ("version", "created_by", "git_commit", "seal", "files", "feature_specs")
+PROVENANCE = ("version", "created_by", "git_commit", "checksum", "files", "feature_specs")
 """Fields of ``meta.json`` that aren't about the model (``schema_hash`` is about the features)."""
 NUMBERS = ("calibration", "scaling")
 """Fields of ``meta.json`` that are compared as numbers."""
@@ -108,7 +109,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
     Returns
     -------
     Verdict
-        ``identical`` if all sealed files and facts are the same, except those that state how the
+        ``identical`` if all files and facts are the same, except those that state how the
         entry came about (`PROVENANCE`, also in the card); ``equal`` if the answers to the stored
         observations and the figures are within `EXACT` or, for a network, `TRAINED_PATH`.
     """
@@ -138,7 +139,7 @@ def compare(released: ZooModel, trained: ZooModel) -> Verdict:
     if not network:
         figures = [_largest(facts[0][name], facts[1][name]) for name in NUMBERS if name in changed]
         figure = max([figure, *figures])
-    if largest > max(limits.probability, 2 * float(old.scaling.get("float_error", 0.0))):
+    if largest > max(limits.probability, 2 * float(old.quantization_error.get("float_error", 0.0))):
         problems.append(f"probabilities by up to {largest:.2g}")
     if differing > limits.verdicts * len(values):
         problems.append(f"{differing} of {len(values)} verdicts")

@@ -59,7 +59,7 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
 
     from export.fixed import to_integers
     from export.loss import size_of
-    from export.onnx_run import decided, predict
+    from export.onnx.run import decided, predict
     from export.params import tolerance_of
     from export.source import source_of
 
@@ -100,8 +100,8 @@ def _altered(model: ZooModel) -> list[str]:
     from models import store
 
     problems = []
-    if not model.meta.seal:
-        problems.append("meta.json has no seal: made by an earlier version, train again")
+    if not model.meta.checksum:
+        problems.append("meta.json has no checksum: made by an earlier version, train again")
     known = {*model.meta.files, "meta.json", *store.BESIDE}
     more = sorted(path.name for path in model.directory.iterdir() if path.name not in known)
     if more:

@@ -138,8 +138,8 @@ def test_model_directory_with_something_else_is_not_replaced(tmp_path: Path) -> 
 
 
 def test_a_forged_or_altered_bundle_and_entry_keep_their_files(tmp_path: Path) -> None:
+    from export.bundle.manifest import MANIFEST, _sha256, own_files
     from export.document import canonical
-    from export.manifest import MANIFEST, _sha256, own_files
     from models import store
     from pipelines.cli import main
 

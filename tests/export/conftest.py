@@ -40,7 +40,7 @@ def zoo(tmp_path_factory, table):
 def bundles(zoo, tmp_path_factory):
     """One exported bundle per model, with every target that fits (eBPF where it can be run)."""
     from export.bpf.build import why_not
-    from export.manifest import bundle_files
+    from export.bundle.manifest import bundle_files
     from export.params import Options
     from export.source import source_of
     from export.targets import targets_of

@@ -4,7 +4,7 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper
 from small_models import FEATURES
 
-from export.onnx_metadata import OPSET, metadata
+from export.onnx.metadata import OPSET, metadata
 
 MIDDLE = np.array([(f.low + f.high) / 2 for f in FEATURES], np.float32)
 HALF = np.array([(f.high - f.low) / 2 for f in FEATURES], np.float32)

@@ -16,11 +16,11 @@ from export.bpf import build
 from export.bpf.coupling import LABELS, NAME
 from export.bpf.files import MAX_IF_ELSE_NODES
 from export.bpf.nodes import HEADER, ROW, mirrored, nodes_file
+from export.bundle.manifest import bundle_files
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
-from export.manifest import bundle_files
 from export.params import Options
 from export.targets import emit
 from models.store import replace_directory

@@ -24,12 +24,12 @@ from test_targets_c import source_of
 from export.bpf import build
 from export.bpf.coupling import LABELS
 from export.bpf.files import MAX_IF_ELSE_NODES
+from export.bundle.manifest import bundle_files
 from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
 from export.lower import lower
-from export.manifest import bundle_files
 from export.params import Options, VerifyParams
 from export.verify import verify
 from models.store import replace_directory

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from export.certificate import CERTIFICATE
+from export.bundle.certificate import CERTIFICATE
 from export.params import VerifyParams
 from export.targets import TARGETS
 from export.vectors import extremes

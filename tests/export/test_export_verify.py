@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
+from export.bundle.manifest import FORM, MANIFEST, _sha256, read_bundle
 from export.document import canonical
-from export.manifest import FORM, MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from export.targets import TARGETS
 from export.vectors import make_vectors

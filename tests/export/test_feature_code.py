@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from data.errors import UserError
 from data.ingest import ingest
 from data.store import iter_connections
+from export.bundle.manifest import bundle_files
 from export.feature_code import generator
 from export.feature_code.feed import build_feed
 from export.feature_code.random_calls import random_calls
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
-from export.harness import SANITIZER_FLAGS, CannotRun
-from export.manifest import bundle_files
 from export.params import Options, VerifyParams
-from export.sanitize import no_sanitizers
 from export.source import Source
+from export.toolchain.harness import SANITIZER_FLAGS, CannotRun
+from export.toolchain.sanitize import no_sanitizers
 from export.verify import verify
 from features.fixed_sbd import evaluate_pairs, wifi_of
 from features.fixed_series import Calls, calls

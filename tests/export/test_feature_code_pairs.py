@@ -14,14 +14,14 @@ from test_feature_code import compared as differing
 
 from data.errors import UserError
 from data.ingest import ingest
+from export.bundle.manifest import bundle_files
 from export.feature_code.agreement import agreement
 from export.feature_code.feed import build_feed, partitions
 from export.feature_code.random_calls import random_calls
 from export.feature_code.sbd import settings as stated
-from export.harness import SANITIZER_FLAGS
-from export.manifest import bundle_files
 from export.params import Options
-from export.sanitize import no_sanitizers
+from export.toolchain.harness import SANITIZER_FLAGS
+from export.toolchain.sanitize import no_sanitizers
 from features.fixed_sbd import evaluate, evaluate_pairs
 from features.smartsbd import FEATURES
 

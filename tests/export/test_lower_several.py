@@ -10,13 +10,13 @@ from small_models import FEATURES
 from test_several import ACTIONS, actions_of, observations
 from test_targets_c import NOTHING, source_of
 
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.fixed import to_integers
 from export.lower import NotLowerable, lower
 from export.lower.tree_file import lower_file
-from export.manifest import bundle_files
-from export.onnx_file import convert
-from export.onnx_run import predict
+from export.onnx.file import convert
+from export.onnx.run import predict
 from export.params import Options, VerifyParams
 from export.source import with_scale
 from export.targets import fitting

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from export.document import dumps, loads
 from export.fixed import limits
 from export.lower import NotLowerable, lower
-from export.onnx_file import convert
-from export.onnx_run import predict
+from export.onnx.file import convert
+from export.onnx.run import predict
 from features.spec import Feature
 from models.trees import FIELDS, OtherTrees, TreeArrays, TreeEnsemble, from_xgboost, of
 

@@ -12,19 +12,19 @@ from random_forms import SPECS
 from small_networks import ACTIONS, policy, recurrent
 
 from data.errors import UserError
-from export.compiled import prove_header
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.fixed import INT32_MAX, INT32_MIN
 from export.forms.grid import Grid
 from export.forms.table import Table
 from export.functions import nuwa_tanh
 from export.lower.tabulate import tabulate
-from export.manifest import bundle_files
-from export.onnx_source import source_from_onnx
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.source import Source
 from export.tanh import bound, largest_error, stated_error, tanh_curve
 from export.targets import emit
+from export.toolchain.compiled import prove_header
 from export.vectors import make_vectors
 from export.verify import verify
 from models.store import replace_directory

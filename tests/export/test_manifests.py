@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data.errors import UserError
+from export.bundle.manifest import MANIFEST, _sha256, read_manifest
+from export.bundle.plain_files import Broken
 from export.document import canonical
-from export.manifest import MANIFEST, _sha256, read_manifest
-from export.plain_files import Broken
 from models import store
 from pipelines.cli import main
 

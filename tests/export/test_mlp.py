@@ -16,18 +16,18 @@ from sklearn.preprocessing import StandardScaler
 from small_networks import policy
 
 from data.errors import UserError
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.entry import write_entry
 from export.fixed import INT32_MAX, INT32_MIN, to_integers, to_values
-from export.harness import build
 from export.lower import NotLowerable, lower
 from export.lower.network import lower_network
-from export.manifest import bundle_files
-from export.onnx_run import predict
-from export.onnx_source import source_from_onnx
+from export.onnx.run import predict
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.source import source_of
 from export.targets import emit
+from export.toolchain.harness import build
 from export.vectors import make_vectors
 from export.verify import verify
 from models.store import load, replace_directory

@@ -9,11 +9,11 @@ from small_networks import policy, recurrent
 from test_export_verify import rewrite
 
 from data.errors import UserError
-from export.manifest import bundle_files
-from export.onnx_metadata import OPSET, properties
-from export.onnx_options import batch_of, with_batch
-from export.onnx_run import predict
-from export.onnx_source import source_from_onnx
+from export.bundle.manifest import bundle_files
+from export.onnx.metadata import OPSET, properties
+from export.onnx.options import batch_of, with_batch
+from export.onnx.run import predict
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.source import source_of
 from export.verify import verify

@@ -13,12 +13,12 @@ from test_export_verify import rewrite
 from test_stranger import needs_sandbox
 
 from data.errors import UserError
-from export.certificate import CERTIFICATE
-from export.harness import CannotRun, Program
-from export.manifest import bundle_files
-from export.onnx_child import predict_apart
+from export.bundle.certificate import CERTIFICATE
+from export.bundle.manifest import bundle_files
+from export.onnx.child import predict_apart
 from export.params import Options, VerifyParams
 from export.source import source_of
+from export.toolchain.harness import CannotRun, Program
 from export.verify import verify
 from models.onnx_safe import open_session
 from models.store import load, replace_directory, save
@@ -192,7 +192,7 @@ def test_endless_and_huge_files_are_refused_everywhere(made, said, forged, zoo, 
     model = load("tree", zoo)
     files = {name: model.read(name) for name in model.meta.files}
     files["model.onnx"] = path.read_bytes()
-    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "seal"}), files)
+    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "checksum"}), files)
     with pytest.raises(UserError, match=said.replace("+", r"\+")):
         entry.predict(np.zeros((1, len(entry.meta.features))))
 
@@ -201,7 +201,7 @@ def test_an_entry_in_disguise_is_refused_too(zoo, tmp_path):
     model = load("tree", zoo)
     files = {name: model.read(name) for name in model.meta.files}
     files["model.onnx"] = in_disguise(files["model.onnx"], tmp_path)
-    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "seal"}), files)
+    entry = save(tmp_path / "entry", model.meta.model_dump(exclude={"files", "checksum"}), files)
     with pytest.raises(UserError, match="own format"):
         entry.predict(np.zeros((1, len(entry.meta.features))))
 
@@ -233,15 +233,16 @@ def test_time_of_a_file_is_bounded(bundles, tmp_path):
 
 
 def test_the_child_runs_code_of_python_path_and_none_of_the_folder(bundles, tmp_path, monkeypatch):
-    other = tmp_path / "other" / "export"
+    other = tmp_path / "other" / "export" / "onnx"
     other.mkdir(parents=True)
-    (other / "__init__.py").write_text("")
-    (other / "onnx_child.py").write_text("raise SystemExit(3)")
+    for package in (other.parent, other):
+        (package / "__init__.py").write_text("")
+    (other / "child.py").write_text("raise SystemExit(3)")
     content = (bundles / "tree" / "tree.onnx").read_bytes()
     given = content, [np.zeros((1, 4))], "tree.onnx", tmp_path, 60
-    monkeypatch.chdir(other.parent)
+    monkeypatch.chdir(other.parents[1])
     assert len(predict_apart(*given)) == 1
-    monkeypatch.setenv("PYTHONPATH", str(other.parent))
+    monkeypatch.setenv("PYTHONPATH", str(other.parents[1]))
     with pytest.raises(CannotRun, match="ended with 3"):
         predict_apart(*given)
 

@@ -17,13 +17,13 @@ from test_several import ACTIONS, actions_of, observations
 from test_targets_c import source_of
 
 from data.errors import UserError
+from export.bundle.manifest import bundle_files, read_manifest
 from export.entry import write_entry
 from export.lower import NotLowerable, lower
 from export.lower.tree_file import lower_file
-from export.manifest import bundle_files, read_manifest
 from export.network_entry import write_network
-from export.onnx_file import convert
-from export.onnx_source import source_from_onnx
+from export.onnx.file import convert
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.verify import verify
 from features.grid import on_grid
@@ -75,7 +75,7 @@ def test_an_entry_of_25_actions_is_kept_verified_and_exported(x, tmp_path, capsy
     model = load(where)
     assert model.meta.output == Output(kind="action")
     assert (model.predict(x) == policy(x).predict(x)).all()
-    assert model.meta.scaling["disagreements"] <= 3
+    assert model.meta.quantization_error["disagreements"] <= 3
     assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
     capsys.readouterr()
     targets = ("c", "json", "lut", "onnx", "python", "table")
@@ -104,8 +104,8 @@ def test_an_entry_of_real_values_has_units_and_a_scale(x, tmp_path, capsys):
     found = model.meta.output
     assert found.units == UNITS
     assert found.scale >= 1 << 16
-    assert model.meta.scaling["disagreements"] == 0
-    assert model.meta.scaling["largest_error"] < 1e-5
+    assert model.meta.quantization_error["disagreements"] == 0
+    assert model.meta.quantization_error["largest_error"] < 1e-5
     assert np.allclose(model.answers(x[:50]), regression(x).predict(x[:50]), rtol=1e-4, atol=1e-3)
     assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
     capsys.readouterr()
@@ -162,7 +162,7 @@ def test_trees_that_arent_trees_have_no_form(attribute, index, wrong, x):
 
 
 def test_reading_trees_of_a_file_takes_no_library_that_trained_them():
-    code = "import export.onnx_source, sys; sys.exit('sklearn' in sys.modules)"
+    code = "import export.onnx.source, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -198,7 +198,7 @@ def test_a_networks_file_of_real_values_tells_its_largest_error(x, tmp_path):
     where = write_network(
         "learned", content, {"family": "test"}, {}, "# l\n", vectors=x, zoo=tmp_path
     )
-    told = load(where).meta.scaling
+    told = load(where).meta.quantization_error
     assert (told["rows"], told["disagreements"]) == (256, 0)
     assert 0 < told["largest_error"] < 1e-5
 
@@ -271,7 +271,7 @@ def test_real_scores_of_any_size_are_kept_and_verified(size, x, tmp_path, capsys
     stored = np.array(json.loads((where / "vectors.json").read_text())["probability"])
     meant = made.predict(json.loads((where / "vectors.json").read_text())["values"])
     assert (np.abs(stored[:, 0] - meant) <= 1e-6 * np.abs(meant)).all()
-    assert load(where).meta.scaling["float_error"] < 1e-5
+    assert load(where).meta.quantization_error["float_error"] < 1e-5
     assert main(["zoo", "verify", "a-model", "--zoo", str(tmp_path)]) == 0
     capsys.readouterr()
     proved(where, tmp_path / "out", capsys, "c", "onnx")

@@ -25,13 +25,13 @@ from export.document import dumps, loads
 from export.exp_table import ONE_BITS, exp2_negative, exp2_table
 from export.fixed import INT32_MAX, INT32_MIN, limits, to_integers, to_values
 from export.forms.rbf import LIMIT, Input, Rbf, boundary_vectors
-from export.harness import SANITIZER_FLAGS, build
 from export.lower import NotLowerable, lower
-from export.onnx_file import convert
-from export.onnx_svm import convert_svc
+from export.onnx.file import convert
+from export.onnx.svm import convert_svc
 from export.params import Options, VerifyParams
 from export.source import Source
 from export.targets import emit
+from export.toolchain.harness import SANITIZER_FLAGS, build
 from export.vectors import make_vectors
 
 needs_compiler = pytest.mark.skipif(
@@ -252,7 +252,7 @@ def test_a_file_is_the_same_in_every_process():
 import hashlib
 import numpy as np
 from sklearn.svm import SVC
-from export.onnx_file import convert
+from export.onnx.file import convert
 from features.sbd import features_of
 x = np.arange(40.0).reshape(20, 2)
 file = convert(SVC().fit(x, x[:, 0] > 20), features_of("smartsbd")[:2], "m", ("NSB", "SB"), {})
@@ -324,8 +324,8 @@ def test_any_machine_compiles_without_a_warning_and_answers_the_same(flags, tmp_
 
 @pytest.fixture(scope="module")
 def bundle(table, features, tmp_path_factory):
+    from export.bundle.manifest import bundle_files
     from export.entry import write_entry
-    from export.manifest import bundle_files
     from export.source import source_of
     from models.store import load, replace_directory
 
@@ -336,7 +336,7 @@ def bundle(table, features, tmp_path_factory):
     write_entry("rbf", estimator, features, meta, x, {"n": 1}, "# rbf\n", labels=y, zoo=root)
     model = load("rbf", root)
     assert model.meta.kind == "rbf"
-    assert model.meta.scaling["disagreements"] <= 1
+    assert model.meta.quantization_error["disagreements"] <= 1
     targets = ["c", "json", "onnx", "python"]
     files = bundle_files(source_of(model), targets, Options(), "the tests")
     replace_directory(root / "bundle", files)

@@ -11,16 +11,16 @@ from scipy.special import expit
 from small_networks import recurrent
 
 from data.errors import UserError
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.fixed import INT32_MAX, INT32_MIN, to_integers, to_values
-from export.harness import SANITIZER_FLAGS, build
 from export.lower import NotLowerable
 from export.lower.network import lower_network
-from export.manifest import bundle_files
-from export.onnx_run import predict
-from export.onnx_source import source_from_onnx
+from export.onnx.run import predict
+from export.onnx.source import source_from_onnx
 from export.params import Options, VerifyParams
 from export.targets import emit
+from export.toolchain.harness import SANITIZER_FLAGS, build
 from export.verify import verify
 from models.store import replace_directory
 

@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from export.harness import CannotRun, build
 from export.ir import Verdicts
 from export.params import VerifyParams
-from export.sanitize import sanitized
+from export.toolchain.harness import CannotRun, build
+from export.toolchain.sanitize import sanitized
 from export.verify import verify
 
 pytestmark = pytest.mark.skipif(

@@ -15,17 +15,17 @@ from test_targets_c import NOTHING, source_of
 from data.errors import UserError
 from export.bpf import build as bpf_build
 from export.bpf.files import MAX_STACK_SCORES
+from export.bundle.manifest import bundle_files
 from export.document import dumps, loads
 from export.forms.trees import Trees
-from export.harness import SANITIZER_FLAGS, build
 from export.lower import lower
-from export.manifest import bundle_files
-from export.onnx_file import convert
+from export.onnx.file import convert
 from export.params import Options, VerifyParams
 from export.render import label_names
 from export.source import with_scale
 from export.table_file import crc32c, read, write
 from export.targets import emit, fitting
+from export.toolchain.harness import SANITIZER_FLAGS, build
 from export.vectors import make_vectors
 from export.verify import verify
 from features.spec import schema_hash

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_forms import forests
 
-from export.siblings import LANES, side_by_side
+from export.forms.siblings import LANES, side_by_side
 from export.vectors import make_vectors
 
 

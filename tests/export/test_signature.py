@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from export.signature import SIGNATURE
+from export.bundle.signature import SIGNATURE
 from pipelines.cli import main
 from pipelines.gates.certificate import Settings, signed
 

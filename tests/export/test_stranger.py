@@ -14,17 +14,17 @@ import pytest
 from test_export_verify import rewrite
 
 from data.errors import UserError
-from export import sandbox
 from export.bpf.live import open_bundle
-from export.certificate import CERTIFICATE
+from export.bundle.certificate import CERTIFICATE
+from export.bundle.manifest import MANIFEST, _sha256, read_bundle
+from export.bundle.plain_files import Broken
+from export.bundle.reemit import differing, source_of
 from export.document import canonical, dumps, loads
 from export.feature_code.agreement import agreement
 from export.forms.grid import Grid
-from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
-from export.plain_files import Broken
-from export.reemit import differing, source_of
 from export.targets.lut import _header
+from export.toolchain import sandbox
 from export.verify import verify
 from features.spec import Feature, schema_hash
 from pipelines.cli import main

@@ -11,16 +11,16 @@ from random_forms import SPECS, forests, nodes, trees
 from test_targets_c import source_of
 
 from data.errors import UserError
-from export import kernel_module
+from export.bundle.manifest import read_bundle
 from export.forms.linear import Linear
 from export.forms.nodes import MAX_DEPTH, Nodes
 from export.forms.tree import Tree
-from export.harness import RUNTIME, SANITIZER_FLAGS
-from export.manifest import read_bundle
 from export.params import Options, VerifyParams
 from export.table_file import HEAD, RIGHT_BITS, crc32c, read, write
 from export.targets import emit
 from export.targets.table import prove
+from export.toolchain import kernel_module
+from export.toolchain.harness import RUNTIME, SANITIZER_FLAGS
 from export.vectors import make_vectors
 from export.verify import verify
 from features.spec import schema_hash

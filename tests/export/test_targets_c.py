@@ -11,11 +11,11 @@ from export.forms.forest import Forest
 from export.forms.linear import Linear
 from export.forms.nodes import Nodes
 from export.forms.tree import Tree
-from export.harness import SANITIZER_FLAGS, build
 from export.params import Options
 from export.render import c_comment, c_int
 from export.source import Source
 from export.targets import emit
+from export.toolchain.harness import SANITIZER_FLAGS, build
 from export.vectors import make_vectors
 
 pytestmark = pytest.mark.skipif(

@@ -9,8 +9,8 @@ import torch
 from small_models import FEATURES
 
 from data.errors import UserError
-from export.onnx_run import predict
-from export.torch_file import OPSET, convert
+from export.onnx.run import predict
+from export.onnx.torch_file import OPSET, convert
 
 
 class Small(torch.nn.Module):

@@ -38,8 +38,11 @@ def test_entry_answers_as_the_estimator(name, zoo, table, features):
 def test_meta_says_what_was_lost_to_integers(zoo):
     meta = store.load("tree", zoo).meta
     assert meta.kind == "tree"
-    assert meta.scaling["rows"] == 1500
-    assert abs(meta.scaling["accuracy_float"] - meta.scaling["accuracy_integer"]) < 0.01
+    assert meta.quantization_error["rows"] == 1500
+    assert (
+        abs(meta.quantization_error["accuracy_float"] - meta.quantization_error["accuracy_integer"])
+        < 0.01
+    )
     assert set(meta.files) == {
         "model.json", "model.onnx", "vectors.json", "metrics.json", "card.md",
     }  # fmt: skip
@@ -86,7 +89,7 @@ def test_an_entry_without_meta_is_no_unknown_name(zoo, tmp_path, capsys):
 def test_a_name_is_no_path_and_no_code(name, zoo, tmp_path):
     model = store.load("tree", zoo)
     files = {file: model.read(file) for file in model.meta.files}
-    meta = model.meta.model_dump(exclude={"files", "seal"}) | {"name": name}
+    meta = model.meta.model_dump(exclude={"files", "checksum"}) | {"name": name}
     with pytest.raises(UserError, match="name"):
         store.save(tmp_path / "entry", meta, files)
 
@@ -166,7 +169,7 @@ def test_rows_that_are_not_finite_are_left_out(table, features, tmp_path):
     holed = x[:50].copy()
     holed[::7, 1] = np.nan
     write_entry("t", estimator, features, {"family": "a"}, holed, {}, "", zoo=tmp_path)
-    assert store.load("t", tmp_path).meta.scaling["rows"] == 42
+    assert store.load("t", tmp_path).meta.quantization_error["rows"] == 42
     with pytest.raises(UserError, match="no row"):
         write_entry("t", estimator, features, {"family": "a"}, holed * np.nan, {}, "", zoo=tmp_path)
 

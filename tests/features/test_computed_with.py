@@ -11,16 +11,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from data.errors import UserError
 from data.store import iter_connections
+from export.bundle.manifest import MANIFEST, _sha256, read_bundle
 from export.document import canonical
 from export.entry import write_entry
 from export.feature_code import sbd as generator
 from export.feature_code.agreement import agreement
-from export.manifest import MANIFEST, _sha256, read_bundle
 from export.params import VerifyParams
 from features.params import SbdParams
 from features.smartsbd import FEATURES
 from models import store
-from models.meta import Meta, seal_of
+from models.meta import Meta, checksum_of
 from models.sbd import computed_with
 from models.sbd.params import Params
 from models.sbd.train.job import Job
@@ -181,7 +181,7 @@ def test_an_entry_from_before_settings_were_kept_is_of_the_defaults(entry, table
     old = shutil.copytree(entry, tmp_path / "old")
     del meta["feature_settings"], meta["seal"]
     meta["schema_hash"] = "0" * 64  # of words too, at the time
-    meta["seal"] = seal_of(Meta.parse(meta, ""), Path("old"))
+    meta["seal"] = checksum_of(Meta.parse(meta, ""), Path("old"))
     (old / "meta.json").write_text(json.dumps(meta))
     model = store.load(old)
     assert model.meta.feature_settings == SbdParams().model_dump()

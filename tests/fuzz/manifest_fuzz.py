@@ -13,9 +13,9 @@ import atheris
 
 with atheris.instrument_imports(include=["export", "models.store", "data.errors"]):
     from data.errors import UserError
+    from export.bundle.manifest import _sha256, read_manifest
+    from export.bundle.plain_files import Broken
     from export.document import canonical
-    from export.manifest import _sha256, read_manifest
-    from export.plain_files import Broken
     from models import store
 
 from document_fuzz import change

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from export.bundle.manifest import read_manifest
 from export.document import dumps, loads
 from export.forms import FORMS
-from export.manifest import read_manifest
 from export.table_file import read, write
 from features.spec import schema_hash
 from models.meta import Meta

@@ -6,7 +6,7 @@ import pytest
 
 from data.errors import UserError
 from models.sbd import windows as tables
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.evaluate.scores import coverage, delay, score
 
 
@@ -29,7 +29,7 @@ P = np.array([0.9, 0.4, 0.2, 0.1, 0.7, 0.8])
 
 
 def test_score_by_hand() -> None:
-    found = score(small(), P, Verdicts(), ["dataset"])
+    found = score(small(), P, VerdictSettings(), ["dataset"])
     assert found["accuracy"] == pytest.approx(4 / 6)
     assert found["sb_accuracy"] == pytest.approx(2 / 3)
     assert found["nsb_accuracy"] == pytest.approx(2 / 3)
@@ -44,7 +44,7 @@ def test_score_by_hand() -> None:
 
 
 def test_undecided_is_counted_apart() -> None:
-    found = score(small(), P, Verdicts(confidence=0.9))["accumulated"]
+    found = score(small(), P, VerdictSettings(confidence=0.9))["accumulated"]
     # logit(0.9) reaches the limit; 0.4 takes it back; 0.2 * 0.1 passes; 0.7 and 0.8 don't.
     assert found["undecided_windows"] == pytest.approx(4 / 6)
     assert found["decided_accuracy"] == 1.0
@@ -63,7 +63,7 @@ def test_coverage_falls_as_confidence_rises() -> None:
 
 
 def test_delay_counts_to_the_end_of_the_deciding_window() -> None:
-    rows = {row["dataset"]: row for row in delay(small(), P, Verdicts(confidence=0.9))}
+    rows = {row["dataset"]: row for row in delay(small(), P, VerdictSettings(confidence=0.9))}
     assert rows["x"]["first_s"]["median"] == pytest.approx(2.0)
     # Connection 1 is confident at once, connection 2 after its second window.
     assert rows["x"]["confident_s"] == {"p10": pytest.approx(2.2), "median": pytest.approx(3.0),

@@ -100,7 +100,7 @@ def test_it_learns_what_is_shared():
 
 
 def test_two_trainings_are_the_same_to_the_bit():
-    from export.torch_file import convert
+    from export.onnx.torch_file import convert
 
     rows, labels = make_rows(96)
     held = np.arange(96) % 6 == 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from models.sbd.evaluate.splits import Recipe
+from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.params import Params, Protocol
 from models.sbd.train.pareto import accuracies, candidates, front
 from models.sbd.train.spaces import SPACES, SUBSETS
@@ -46,8 +46,10 @@ def test_candidates_cover_the_space_once(model):
     ranked = [f"f{i}" for i in range(8)]
     found = candidates(model, ranked)
     assert len(found) == len(SUBSETS[model]) * np.prod([len(v) for v in SPACES[model].values()])
-    assert len({recipe.name for recipe in found}) == len(found)
-    assert all(recipe.features == tuple(ranked[: len(recipe.features)]) for recipe in found)
+    assert len({model_spec.name for model_spec in found}) == len(found)
+    assert all(
+        model_spec.features == tuple(ranked[: len(model_spec.features)]) for model_spec in found
+    )
 
 
 def test_few_features_give_each_subset_once():
@@ -61,8 +63,8 @@ def test_an_unknown_model_gets_the_nearest():
 
 def test_accuracy_is_out_of_sample(table):
     """A tree that learns connections by heart is no better than chance on those left out."""
-    telling = Recipe("telling", "decision-tree", ("RTT_SD_Ratio",), {"depth": 3})
-    deep = Recipe("deep", "decision-tree", ("Thpt_DTWD",), {"depth": 15})
+    telling = ModelSpec("telling", "decision-tree", ("RTT_SD_Ratio",), {"depth": 3})
+    deep = ModelSpec("deep", "decision-tree", ("Thpt_DTWD",), {"depth": 15})
     params = Params(workers=0, protocol=Protocol(splits=4, test_share=0.25))
     found = accuracies(table, [telling, deep], params)
     assert found["telling"]["mean"] > 0.75

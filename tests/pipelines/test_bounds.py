@@ -23,14 +23,14 @@ from pipelines.params import Params
 LOWER = (annotated_types.Ge, annotated_types.Gt)
 UPPER = (annotated_types.Le, annotated_types.Lt)
 CONTENT = {
-    "models.sbd.accumulate.Verdicts": "fitted, of a sealed entry",
+    "models.sbd.accumulate.VerdictSettings": "fitted, of a kept entry",
     "models.sbd.conditions.clusters.Clusters": "fitted, of groups.json",
-    "models.meta.FeatureSpec": "of a sealed entry; a feature may have any range",
+    "models.meta.FeatureSpec": "of a kept entry; a feature may have any range",
     "pipelines.registry.outbox.Content": "measured",
     "data.netsim.paper.Claim": "what a paper reports, of any sign",
-    "export.manifest_schema.Manifest": "of a bundle, held against what is emitted again",
-    "export.manifest_schema.Spec": "of a bundle; a feature may have any range",
-    "export.manifest_schema.Vector": "of a bundle, held against its model's answers",
+    "export.bundle.manifest_schema.Manifest": "of a bundle, held against what is emitted again",
+    "export.bundle.manifest_schema.Spec": "of a bundle; a feature may have any range",
+    "export.bundle.manifest_schema.Vector": "of a bundle, held against its model's answers",
 }
 """Models of files that a command has written, or of what a paper says: nobody sets them."""
 CHECKED = {

@@ -29,20 +29,26 @@ def house(tmp_path_factory, empty_store):
     paced.write_table(folder / paced.data("paced"))
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
     environment["PYTHONPATH"] = str(ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.families.command"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
     def cczoo(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.families.command", *map(str, words)],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == code, done.stderr + done.stdout
-        return json.loads(done.stdout) if "--json" in words else done.stdout + done.stderr
+        process.stdin.write(json.dumps([str(word) for word in words]) + "\n")
+        process.stdin.flush()
+        status, out, err = json.loads(process.stdout.readline())
+        assert status == code, err + out
+        return json.loads(out) if "--json" in words else out + err
 
     cczoo.folder = folder
-    return cczoo
+    yield cczoo
+    process.stdin.close()
+    process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +79,7 @@ def test_it_is_evaluated_and_verified(house, trained):
     shutil.copytree(house.folder / trained, altered)
     test = json.loads((altered / "test.json").read_text())
     test["step"] = [-one for one in test["step"]]
-    meta = store.load(altered).meta.model_dump(mode="json", exclude={"files", "seal"})
+    meta = store.load(altered).meta.model_dump(mode="json", exclude={"files", "checksum"})
     files = {name: (altered / name).read_bytes() for name in store.load(altered).meta.files}
     store.save(altered, meta, {**files, "test.json": json.dumps(test).encode()})
     (found,) = house("zoo", "verify", altered, "--json", code=1)["models"]
@@ -102,7 +108,7 @@ def test_it_is_registered_gated_and_promoted(house, trained):
         files = {
             f: (house.folder / f"other/paced-depth{depth}/{f}").read_bytes() for f in meta.files
         }
-        plain = meta.model_dump(mode="json", exclude={"files", "seal"})
+        plain = meta.model_dump(mode="json", exclude={"files", "checksum"})
         store.save(house.folder / "zoo" / "paced", plain | {"name": "paced"}, files)
         (house.folder / "headline.json").write_text(json.dumps({"depth": depth}))
         said = house(

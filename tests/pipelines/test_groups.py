@@ -165,12 +165,12 @@ def test_registered_groups_are_promoted_and_exported(train, table, local, tmp_pa
         return main(["promote", name, *settings, *more])
 
     def serves(group):
-        return opened(f"smartsbd-dt@champion?group=site={group}").meta.seal
+        return opened(f"smartsbd-dt@champion?group=site={group}").meta.checksum
 
     with pytest.raises(UserError, match="no @champion"):
         serves("rome")
     assert promote("smartsbd-dt") == 0
-    pooled = opened("smartsbd-dt@champion").meta.seal
+    pooled = opened("smartsbd-dt@champion").meta.checksum
     # Until its own is promoted, the pooled model serves the group as before.
     assert {serves(group) for group in SIZES} == {pooled}
     # The first of its own has the one that it takes over from to beat.

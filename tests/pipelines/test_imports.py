@@ -33,7 +33,10 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "also"),
     [
-        ("zoo list", {"numpy", "numba", "polars", "arro3", "jinja2", "onnx", "export.harness"}),
+        (
+            "zoo list",
+            {"numpy", "numba", "polars", "arro3", "jinja2", "onnx", "export.toolchain.harness"},
+        ),
         ("ingest {log} --out {dir}/events", {"polars", "jinja2", "onnx", "onnxruntime"}),
         ("evaluate sbd --model smartsbd-dt --features {dir}/f.parquet --json", {"jinja2", "numba"}),
         ("export smartsbd-dt -t c --out {dir}/bundle", {"polars", "onnx", "numba"}),

@@ -101,8 +101,8 @@ def test_nothing_fits(folder, tmp_path, small_spaces, capsys):
 def test_where_no_program_can_be_loaded_instructions_are_estimated_and_said_to_be(
     folder, tmp_path, small_spaces, capsys, monkeypatch
 ):
-    from export.harness import CannotRun
     from export.targets import bpf
+    from export.toolchain.harness import CannotRun
 
     def refuse(*_):
         raise CannotRun("not root")

@@ -36,7 +36,7 @@ def test_function_is_listed_and_shown(zoo, capsys):
     assert rows["nuwa-tanh"]["targets"] == ["c", "json", "lut", "python"]
     assert main(["zoo", "show", "nuwa-tanh", "--zoo", str(zoo)]) == 0
     card = capsys.readouterr().out
-    error = store.load("nuwa-tanh", zoo).meta.scaling["largest_error"]
+    error = store.load("nuwa-tanh", zoo).meta.quantization_error["largest_error"]
     assert f"{error:.2e}" in card
     assert "nuwa.txt section IV.B" in card
 
@@ -57,7 +57,7 @@ def test_an_altered_table_is_found_even_if_it_was_sealed_again(zoo, tmp_path, ca
     entries[1000:1020] = [entries[1020]] * 20
     files["model.json"] = json.dumps(form).encode()
     files["certificate.json"] = model.beside("certificate.json")
-    meta = model.meta.model_dump(exclude={"files", "seal"})
+    meta = model.meta.model_dump(exclude={"files", "checksum"})
     store.save(tmp_path / "nuwa-tanh", meta, files)
     assert main(["zoo", "verify", "nuwa-tanh", "--zoo", str(tmp_path), "--json"]) == 1
     problems = json.loads(capsys.readouterr().out)["models"][0]["problems"]

@@ -127,7 +127,7 @@ def test_a_command_that_is_spelled_anew_trains_the_same_model(place, capsys):
         model = store.load(entry)
         files = {name: model.read(name) for name in model.meta.files}
         files["card.md"] = f"# small\n\n| Made by | `{command}` |\n".encode()
-        meta = model.meta.model_dump(exclude={"files", "seal"}) | {"created_by": command}
+        meta = model.meta.model_dump(exclude={"files", "checksum"}) | {"created_by": command}
         store.save(entry, meta, files)
         if "--step" in command:
             assert release(place) == 0
@@ -147,7 +147,7 @@ def saved(place: Path, **files: bytes) -> None:
     model = store.load(entry)
     content = {name: model.read(name) for name in model.meta.files}
     named = {name.replace("_", "."): value for name, value in files.items()}
-    store.save(entry, model.meta.model_dump(exclude={"files", "seal"}), {**content, **named})
+    store.save(entry, model.meta.model_dump(exclude={"files", "checksum"}), {**content, **named})
 
 
 def test_other_last_digits_are_equal(place, capsys):
@@ -189,7 +189,7 @@ def test_what_was_not_trained_or_of_other_settings_is_told(place, entries, capsy
     assert release(place) == 0
     model = store.load(place / "trained" / "small")
     files = {name: model.read(name) for name in model.meta.files}
-    meta = model.meta.model_dump(exclude={"files", "seal"}) | {"data_hash": "e" * 64}
+    meta = model.meta.model_dump(exclude={"files", "checksum"}) | {"data_hash": "e" * 64}
     store.save(place / "trained" / "small", meta, files)
     assert reproduced(place, capsys)[1]["text"] == "differs: other data_hash"
     shutil.rmtree(place / "trained" / "small")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from models.sbd.evaluate import splits, tables
-from models.sbd.evaluate.splits import Recipe
+from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.params import Params
 from models.sbd.params import Protocol as ProtocolParams
 from models.sbd.results.accuracy import RULES
@@ -36,13 +36,13 @@ def written() -> dict[str, str]:
         job = Job(features=features, out=Path(folder) / "out", params=params)
         of = {family: tuple(names[:4]) for family, names in job.names.items()}
         tree, linear = ("decision-tree", {"depth": 3}), ("logistic-regression", {})
-        recipes = [
-            Recipe("smartsbd-dt", tree[0], of["smartsbd"], tree[1]),
-            Recipe("smartsbd-svm", linear[0], of["smartsbd"], linear[1]),
-            Recipe("smartsbd-plus-lr", linear[0], of["smartsbd-plus"], linear[1]),
+        model_specs = [
+            ModelSpec("smartsbd-dt", tree[0], of["smartsbd"], tree[1]),
+            ModelSpec("smartsbd-svm", linear[0], of["smartsbd"], linear[1]),
+            ModelSpec("smartsbd-plus-lr", linear[0], of["smartsbd-plus"], linear[1]),
         ]
         todo = splits.splits(job.table, params.protocol, params.seed)
-        predictions = splits.predict(job.table, recipes, todo, params.seed, workers=0)
+        predictions = splits.predict(job.table, model_specs, todo, params.seed, workers=0)
         write_tables(job, predictions, ["smartsbd-plus-lr"])
         shares = {"dwc": np.tile([0.6, 0.3], (len(job.table), 1))}
         RULES.write(job.out, tables.rules(job.table, shares, params))

@@ -67,7 +67,7 @@ def training_rows(table: Windows, protocol: Protocol) -> NDArray[np.bool_]:
     return np.asarray((table.y >= 0) & ~test_rows(table, protocol), dtype=np.bool_)
 
 
-def sides(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
+def held_out_split(table: Windows, protocol: Protocol) -> tuple[Windows, Windows]:
     """The held-out split: rows that kept models learn from, and labelled rows that they don't.
 
     Both are of the same data sets.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models.sbd.accumulate import (
     UNDECIDED,
-    Verdicts,
+    VerdictSettings,
     accumulate,
     decide,
     evidence,
@@ -39,15 +39,15 @@ def share(hits: NDArray[np.bool_] | Floats) -> float | None:
     return float(np.mean(hits)) if hits.size else None
 
 
-def connection_state(probability: Floats, group: Ints, verdicts: Verdicts) -> Floats:
+def connection_state(probability: Floats, group: Ints, verdicts: VerdictSettings) -> Floats:
     """Accumulated log-odds after each window, float64 array [N]."""
-    return accumulate(evidence(probability, verdicts), group, verdicts.forget, verdicts.temper)
+    return accumulate(evidence(probability, verdicts), group, verdicts.decay, verdicts.temperature)
 
 
 def score(
     table: Windows,
     probability: Floats,
-    verdicts: Verdicts,
+    verdicts: VerdictSettings,
     columns: Sequence[str] = (),
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -65,7 +65,7 @@ def score(
         N labelled rows, connections side by side.
     probability : float64 array [N]
         P(SB) of each window.
-    verdicts : Verdicts
+    verdicts : VerdictSettings
         The model's calibration and accumulation.
     columns : sequence of str
         Attribute columns to break the accuracy down by.
@@ -168,7 +168,7 @@ def coverage(
     return rows
 
 
-def delay(table: Windows, probability: Floats, verdicts: Verdicts) -> list[dict[str, Any]]:
+def delay(table: Windows, probability: Floats, verdicts: VerdictSettings) -> list[dict[str, Any]]:
     """Time to a verdict, per data set.
 
     Counted from the start of a connection's first window, when both subflows have just been

@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ModelSpec:
     """A model to be made: its name, classifier, features and hyperparameters.
 
     Attributes
@@ -168,26 +168,26 @@ def splits(table: Windows, params: Protocol, seed: int) -> list[Split]:
 
 def predict(
     table: Windows,
-    recipes: Sequence[Recipe],
+    model_specs: Sequence[ModelSpec],
     todo: Sequence[Split],
     seed: int,
     workers: int = 2,
     progress: Progress = silent,
 ) -> pl.DataFrame:
-    """Train each recipe on each split and keep its probabilities on the test rows.
+    """Train each model_spec on each split and keep its probabilities on the test rows.
 
     Returns
     -------
     polars.DataFrame
         ``protocol, split, model, row, probability``; ``row`` indexes ``table``.
     """
-    names = sorted({name for recipe in recipes for name in recipe.features})
+    names = sorted({name for model_spec in model_specs for name in model_spec.features})
     matrix = table.matrix(names)
-    shared = {"x": matrix, "y": table.y, "splits": list(todo), "recipes": list(recipes)}
-    columns = {r.name: [names.index(f) for f in r.features] for r in recipes}
+    shared = {"x": matrix, "y": table.y, "splits": list(todo), "model_specs": list(model_specs)}
+    columns = {r.name: [names.index(f) for f in r.features] for r in model_specs}
     shared |= {"columns": columns, "seed": seed}
     slow = {"svm-rbf": 0, "gradient-boosting": 1, "random-forest": 2}
-    order = sorted(range(len(recipes)), key=lambda i: slow.get(recipes[i].classifier, 3))
+    order = sorted(range(len(model_specs)), key=lambda i: slow.get(model_specs[i].classifier, 3))
     # A few splits per task: a task's overhead is some milliseconds, a fit's often less.
     chunks = [list(range(i, min(i + 6, len(todo)))) for i in range(0, len(todo), 6)]
     items = [(i, chunk) for i in order for chunk in chunks]
@@ -197,20 +197,20 @@ def predict(
 
 
 def _task(shared: Mapping[str, Any], item: tuple[int, list[int]]) -> list[pl.DataFrame]:
-    recipe: Recipe = shared["recipes"][item[0]]
-    columns = shared["columns"][recipe.name]
+    model_spec: ModelSpec = shared["model_specs"][item[0]]
+    columns = shared["columns"][model_spec.name]
     frames = []
     for number in item[1]:
         split: Split = shared["splits"][number]
         x, y = shared["x"], shared["y"]
-        model = make(recipe.classifier, shared["seed"], recipe.settings)
+        model = make(model_spec.classifier, shared["seed"], model_spec.settings)
         model.fit(x[np.ix_(split.train, columns)], y[split.train])
         p = probability(model, x[np.ix_(split.test, columns)])
         frames.append(
             pl.DataFrame({"row": split.test, "probability": p}).select(
                 pl.lit(split.protocol).alias("protocol"),
                 pl.lit(split.name).alias("split"),
-                pl.lit(recipe.name).alias("model"),
+                pl.lit(model_spec.name).alias("model"),
                 "row",
                 "probability",
             )

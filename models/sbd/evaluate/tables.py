@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.sbd.accumulate import Verdicts, last_of_each
+from models.sbd.accumulate import VerdictSettings, last_of_each
 from models.sbd.evaluate.scores import confusion, connection_state, coverage, score
 from models.sbd.evaluate.splits import site_rows
 from models.sbd.params import THRESHOLD, Params
@@ -18,7 +18,7 @@ from models.sbd.windows import Windows
 from models.stats.calibration import apply_isotonic, isotonic, reliability, sigmoid
 from models.stats.intervals import by_connection, over_splits
 
-PLAIN = Verdicts()
+PLAIN = VerdictSettings()
 """Sum of log-odds, nothing fitted: the connection's answer wherever calibration isn't at issue."""
 
 
@@ -28,7 +28,10 @@ def _of(predictions: pl.DataFrame, protocol: str, model: str) -> pl.DataFrame:
 
 
 def hits(
-    table: Windows, rows: NDArray[np.int64], probability: NDArray[np.float64], verdicts: Verdicts
+    table: Windows,
+    rows: NDArray[np.int64],
+    probability: NDArray[np.float64],
+    verdicts: VerdictSettings,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
     """Right answers per window [M], last row per connection [C], right answers per connection."""
     y, group = table.y[rows], table.group[rows]
@@ -82,7 +85,7 @@ def by_value(
     protocol: str,
     column: str,
     params: Params,
-    verdicts: Mapping[tuple[str, str], Verdicts] | None = None,
+    verdicts: Mapping[tuple[str, str], VerdictSettings] | None = None,
 ) -> list[dict[str, Any]]:
     """Accuracy per case or family, with bootstrap intervals over connections, and ``ALL``.
 
@@ -275,7 +278,7 @@ def scores(
     table: Windows,
     predictions: pl.DataFrame,
     protocols: Sequence[str],
-    verdicts: Mapping[str, Verdicts],
+    verdicts: Mapping[str, VerdictSettings],
     params: Params,
 ) -> dict[str, dict[str, Any]]:
     """``model -> protocol -> score`` with confusion and calibration, pooled over splits."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from features.spec import Feature
 from models.judged import StoredTest
-from models.sbd.accumulate import Verdicts, last_of_each
+from models.sbd.accumulate import VerdictSettings, last_of_each
 from models.sbd.digits import rounded, stored
 from models.sbd.evaluate.holdout import test_rows
 from models.sbd.evaluate.scores import connection_state
@@ -54,7 +54,7 @@ def table_hash(table: Windows, names: Sequence[str]) -> str:
 
 
 def right_connections(
-    table: Windows, probability: NDArray[np.float64], verdicts: Verdicts
+    table: Windows, probability: NDArray[np.float64], verdicts: VerdictSettings
 ) -> NDArray[np.bool_]:
     """Which connections are answered rightly by the verdict at their end."""
     state = connection_state(probability, table.group, verdicts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from data.results import OrEmpty, Result, ResultFile
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.results.accuracy import STEP, ValueRow
 from models.stats.intervals import Interval
 
@@ -25,7 +25,7 @@ class Plan(Result):
 
     chosen: str
     merits: dict[str, float]
-    verdicts: dict[str, Verdicts]
+    verdicts: dict[str, VerdictSettings]
 
 
 class Choice(Plan):

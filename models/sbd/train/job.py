@@ -17,7 +17,7 @@ from models.sbd.evaluate import splits
 from models.sbd.evaluate.holdout import check_trainable, unseen_rows
 from models.sbd.params import Params
 from models.sbd.rows import training_table
-from models.sbd.train import recipes
+from models.sbd.train import model_specs
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows
 from models.trained import Progress
@@ -63,7 +63,9 @@ class Job:
     @cached_property
     def names(self) -> dict[str, list[str]]:
         """Feature names per family."""
-        return {family: [f.name for f in features_of(family)] for family in recipes.FAMILY_NAMES}
+        return {
+            family: [f.name for f in features_of(family)] for family in model_specs.FAMILY_NAMES
+        }
 
     @cached_property
     def table(self) -> Windows:
@@ -87,7 +89,7 @@ class Job:
     @cached_property
     def data_hash(self) -> str:
         """Content of the table, see `models.sbd.content`."""
-        known = [feature for family in recipes.FAMILY_NAMES for feature in features_of(family)]
+        known = [feature for family in model_specs.FAMILY_NAMES for feature in features_of(family)]
         return content_hash(self.table, known)
 
     def sites(self) -> Windows:

@@ -13,17 +13,17 @@ from features.spec import Feature, schema_hash
 from models.card import Made
 from models.origin import Origin
 from models.sbd import accumulate, card
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.card_figures import accuracies, others
 from models.sbd.digits import CALIBRATION, stored
 from models.sbd.drift import reference
 from models.sbd.evaluate import testset
-from models.sbd.evaluate.holdout import sides
-from models.sbd.evaluate.splits import Recipe
+from models.sbd.evaluate.holdout import held_out_split
+from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER, RuleRow
 from models.sbd.results.verdicts import LOFO, PLUS
 from models.sbd.train import selection
-from models.sbd.train.candidates import all_recipes
+from models.sbd.train.candidates import all_model_specs
 from models.sbd.train.classifiers import CLASSIFIERS, make, probability
 from models.sbd.windows import Windows
 from models.trained import Trained
@@ -44,58 +44,60 @@ def kept(job: Job) -> Iterator[Trained]:
     choice = PLUS.read(job.out)
     chosen = None if choice is None else choice.chosen
     train = training_rows(job)
-    for recipe in all_recipes(job):
-        if recipe.name.endswith(("-all", "-top1")) or recipe.classifier == "threshold":
+    for model_spec in all_model_specs(job):
+        if model_spec.name.endswith(("-all", "-top1")) or model_spec.classifier == "threshold":
             continue
-        estimator = make(recipe.classifier, job.params.seed, recipe.settings)
-        estimator.fit(train.matrix(recipe.features), train.y)
-        trained = _trained(job, recipe, estimator, _verdicts(job, recipe.name, predictions))
+        estimator = make(model_spec.classifier, job.params.seed, model_spec.settings)
+        estimator.fit(train.matrix(model_spec.features), train.y)
+        trained = _trained(job, model_spec, estimator, _verdicts(job, model_spec.name, predictions))
         yield trained
-        if recipe.name == chosen:
+        if model_spec.name == chosen:
             yield dataclasses.replace(trained, name="smartsbd-plus")
 
 
-def _trained(job: Job, recipe: Recipe, estimator: Any, verdicts: Verdicts) -> Trained:
-    metrics = _metrics(job, recipe.name)
+def _trained(job: Job, model_spec: ModelSpec, estimator: Any, verdicts: VerdictSettings) -> Trained:
+    metrics = _metrics(job, model_spec.name)
     train = training_rows(job)
-    family = "smartsbd-plus" if recipe.name.startswith("smartsbd-plus") else "smartsbd"
+    family = "smartsbd-plus" if model_spec.name.startswith("smartsbd-plus") else "smartsbd"
     specs = {feature.name: feature for feature in features_of(family)}
-    features = [specs[name] for name in recipe.features]
+    features = [specs[name] for name in model_spec.features]
     origin = Origin(family, job.command, job.settings, job.data_hash)
     made = Made(
-        kind=CLASSIFIERS[recipe.classifier].label,
-        features=recipe.features,
-        count=len(recipe.features),
+        kind=CLASSIFIERS[model_spec.classifier].label,
+        features=model_spec.features,
+        count=len(model_spec.features),
         trained_on=card.trained_on(train),
         schema_hash=schema_hash(features, job.settings),
         origin=origin,
-        settings=recipe.settings,
+        settings=model_spec.settings,
     )
     return Trained(
-        name=recipe.name,
+        name=model_spec.name,
         model=estimator,
         features=features,
         meta={**origin.meta(), **accumulate.in_meta(verdicts, CALIBRATION)},
-        observations=train.matrix(recipe.features),
+        observations=train.matrix(model_spec.features),
         metrics=metrics,
         labels=train.y,
         test=testset.kept_with(testset.fixed(job.table, job.params.protocol), features),
-        files={reference.FILE: _reference(job, recipe, estimator, features)},
+        files={reference.FILE: _reference(job, model_spec, estimator, features)},
         card={
             "made": made,
             "verdicts": verdicts,
             "level": job.params.confidence,
             "accuracies": accuracies(metrics, job.params.protocol.splits),
-            "others": others(TABLE5.read(job.out), _rules(job), recipe.name),
-            "coverage": _coverage(job, recipe.name),
+            "others": others(TABLE5.read(job.out), _rules(job), model_spec.name),
+            "coverage": _coverage(job, model_spec.name),
         },
     )
 
 
-def _reference(job: Job, recipe: Recipe, estimator: Any, features: Sequence[Feature]) -> bytes:
+def _reference(
+    job: Job, model_spec: ModelSpec, estimator: Any, features: Sequence[Feature]
+) -> bytes:
     """``reference.json``: a sample of the training set, by which later drift is recognised."""
-    train, left_out = sides(job.table, job.params.protocol)
-    names = recipe.features
+    train, left_out = held_out_split(job.table, job.params.protocol)
+    names = model_spec.features
     answers = None
     if len(left_out):
         p = probability(estimator, left_out.matrix(names))
@@ -107,10 +109,10 @@ def _reference(job: Job, recipe: Recipe, estimator: Any, features: Sequence[Feat
 
 def training_rows(job: Job) -> Windows:
     """Rows that a kept model learns from; see :mod:`models.sbd.evaluate.holdout`."""
-    return sides(job.table, job.params.protocol)[0]
+    return held_out_split(job.table, job.params.protocol)[0]
 
 
-def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> Verdicts:
+def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> VerdictSettings:
     """Calibration and memory from predictions on left-out families, or on shuffle splits."""
     rows, p = selection.outer(predictions, model)
     if rows.size == 0:

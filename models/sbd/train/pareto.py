@@ -10,7 +10,7 @@ import numpy as np
 
 from data.errors import unknown_name
 from models.parallel import Progress, silent
-from models.sbd.evaluate.splits import Recipe, predict, shuffle_splits
+from models.sbd.evaluate.splits import ModelSpec, predict, shuffle_splits
 from models.sbd.params import THRESHOLD, Params
 from models.sbd.train.classifiers import SHORT
 from models.sbd.train.spaces import SPACES, SUBSETS
@@ -18,7 +18,7 @@ from models.sbd.windows import Windows
 from models.stats.intervals import Interval, over_splits
 
 
-def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
+def candidates(model: str, ranked: Sequence[str]) -> list[ModelSpec]:
     """All models to try.
 
     Parameters
@@ -42,12 +42,12 @@ def candidates(model: str, ranked: Sequence[str]) -> list[Recipe]:
             settings = dict(zip(space, values, strict=True))
             text = " ".join(f"{key} {value}" for key, value in settings.items())
             name = f"{model}, {count} feature{'s' if count > 1 else ''}, {text}"
-            found.append(Recipe(name, SHORT[model], tuple(ranked[:count]), settings))
+            found.append(ModelSpec(name, SHORT[model], tuple(ranked[:count]), settings))
     return found
 
 
 def accuracies(
-    table: Windows, recipes: Sequence[Recipe], params: Params, progress: Progress = silent
+    table: Windows, model_specs: Sequence[ModelSpec], params: Params, progress: Progress = silent
 ) -> dict[str, Interval]:
     """Accuracy per window by shuffle splits of whole connections.
 
@@ -55,7 +55,7 @@ def accuracies(
     ----------
     table : Windows
         Rows with labels; stratified by data set and label.
-    recipes : sequence of Recipe
+    model_specs : sequence of ModelSpec
     params : Params
         Splits, seed, confidence, workers.
     progress : callable
@@ -64,17 +64,17 @@ def accuracies(
     Returns
     -------
     dict
-        Recipe's name -> interval over the splits (`models.stats.intervals.over_splits`).
+        ModelSpec's name -> interval over the splits (`models.stats.intervals.over_splits`).
     """
     everything = np.ones(len(table), dtype=np.bool_)
     todo = shuffle_splits(table, everything, ~everything, params.protocol, "budget", params.seed)
-    numbered = [replace(recipe, name=str(i)) for i, recipe in enumerate(recipes)]
+    numbered = [replace(model_spec, name=str(i)) for i, model_spec in enumerate(model_specs)]
     answers = predict(table, numbered, todo, params.seed, params.workers, progress)
-    right: dict[str, list[float]] = {recipe.name: [] for recipe in recipes}
+    right: dict[str, list[float]] = {model_spec.name: [] for model_spec in model_specs}
     for (model, _), part in sorted(answers.group_by("model", "split")):
         rows = part["row"].to_numpy()
         hits = (part["probability"].to_numpy() > THRESHOLD) == (table.y[rows] == 1)
-        right[recipes[int(str(model))].name].append(float(hits.mean()))
+        right[model_specs[int(str(model))].name].append(float(hits.mean()))
     share = params.protocol.test_share
     return {name: over_splits(shares, share, params.confidence) for name, shares in right.items()}
 

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.sbd import accumulate
-from models.sbd.accumulate import Verdicts
+from models.sbd.accumulate import VerdictSettings
 from models.sbd.params import THRESHOLD
 from models.sbd.windows import Windows
 
@@ -80,7 +80,7 @@ def choose(
     -------
     dict
         ``chosen``: the model to ship; ``merits``: candidate -> merit; ``verdicts``: candidate ->
-        `Verdicts` fitted on all left-out families; ``outer``: family -> ``{chosen, merits,
+        `VerdictSettings` fitted on all left-out families; ``outer``: family -> ``{chosen, merits,
         verdicts}`` made without that family. Empty if there are fewer than three families.
     """
     families = predictions.filter(pl.col("protocol") == "family")["split"].unique().sort()
@@ -99,7 +99,7 @@ def choose(
     }
     for family in families:
         scores: dict[str, float] = {}
-        fitted: dict[str, Verdicts] = {}
+        fitted: dict[str, VerdictSettings] = {}
         for name in candidates:
             rows, p = inner(predictions, name, family, table, column)
             if rows.size == 0:

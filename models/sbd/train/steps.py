@@ -17,7 +17,7 @@ from models.sbd.results.scores import CONFUSION, DELAY
 from models.sbd.results.search import BEST, MI
 from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
 from models.sbd.train import ranking, search, selection
-from models.sbd.train.candidates import all_recipes
+from models.sbd.train.candidates import all_model_specs
 from models.sbd.train.job import Job
 
 
@@ -52,7 +52,7 @@ def step_protocol(job: Job) -> dict[str, Any]:
             f"{job.features}: too few connections of either class to test on those that "
             "training leaves out: collect more"
         )
-    known = all_recipes(job)
+    known = all_model_specs(job)
     single = [split for split in todo if split.protocol != "families"]
     nested = [split for split in todo if split.protocol == "families"]
     candidates = [r for r in known if r.name.startswith("smartsbd-plus")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from models.sbd.evaluate.splits import Recipe
+from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.params import Params
 from models.sbd.train.classifiers import SHORT
 
@@ -20,7 +20,7 @@ def paper(
     found: Mapping[str, Mapping[str, Any]],
     params: Params,
     suffix: str = "",
-) -> list[Recipe]:
+) -> list[ModelSpec]:
     """The paper's classifiers with the hyperparameters that the search found.
 
     Parameters
@@ -42,21 +42,23 @@ def paper(
     forest |= {"depth": min(forest["depth"], params.zoo_depth), "trees": params.zoo_trees}
     tree["leaf"] = params.zoo_leaf
     return [
-        Recipe(f"smartsbd-{short}{suffix}", SHORT[short], tuple(features), settings[SHORT[short]])
+        ModelSpec(
+            f"smartsbd-{short}{suffix}", SHORT[short], tuple(features), settings[SHORT[short]]
+        )
         for short in ("dt", "rf", "svm", "lr")
     ]
 
 
-def alone(feature: str) -> Recipe:
+def alone(feature: str) -> ModelSpec:
     """A small tree on the one feature that says most when the conditions are unknown.
 
     Under conditions that training didn't have, RTT_SD_Ratio alone does better than any larger
     subset of the 18, whose further members depend on RTTs and rates themselves.
     """
-    return Recipe("smartsbd-dt-top1", "decision-tree", (feature,), {"depth": 5, "leaf": 20})
+    return ModelSpec("smartsbd-dt-top1", "decision-tree", (feature,), {"depth": 5, "leaf": 20})
 
 
-def plus(features: Sequence[str], params: Params) -> list[Recipe]:
+def plus(features: Sequence[str], params: Params) -> list[ModelSpec]:
     """Candidates for the general model."""
     depth, trees = params.zoo_depth, params.plus.forest_trees
     settings: dict[str, dict[str, Any]] = {
@@ -67,11 +69,11 @@ def plus(features: Sequence[str], params: Params) -> list[Recipe]:
         "mlp": {"width": 16, "layers": 2},
     }
     return [
-        Recipe(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)
+        ModelSpec(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)
         for short, one in settings.items()
     ]
 
 
-def threshold(column: str = CORRELATION) -> Recipe:
+def threshold(column: str = CORRELATION) -> ModelSpec:
     """The baseline that every learned model has to beat."""
-    return Recipe("threshold", "threshold", (column,))
+    return ModelSpec("threshold", "threshold", (column,))

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from export.bundle.manifest_schema import Certificate
+from export.bundle.plain_files import Broken, read_plain
 from export.document import canonical, parse_json
 from export.ir import Form, Ints, Verdicts
-from export.manifest_schema import Certificate
-from export.plain_files import Broken, read_plain
 
 CERTIFICATE = "certificate.json"
 FORMAT = "cczoo-certificate"

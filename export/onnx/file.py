@@ -9,14 +9,14 @@ import numpy as np
 
 from data.errors import UserError
 from export.lower.prepare import NotLowerable, is_regressor, places_of
-from export.onnx_metadata import OPSET, metadata
-from export.real_answers import real_answers
+from export.onnx.metadata import OPSET, metadata
+from export.onnx.real_answers import real_answers
 from features.spec import Feature
 
 TREE_LIBRARIES = frozenset(
     {"LGBMClassifier", "LGBMRegressor", "XGBClassifier", "XGBRegressor", "TreeEnsemble"}
 )
-"""Estimators that skl2onnx doesn't know; see :mod:`export.onnx_trees`."""
+"""Estimators that skl2onnx doesn't know; see :mod:`export.onnx.trees`."""
 
 
 def convert(
@@ -61,7 +61,7 @@ def convert(
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
-    from export.onnx_svm import register
+    from export.onnx.svm import register
 
     register()
     if is_regressor(estimator):
@@ -70,7 +70,7 @@ def convert(
     final = estimator.steps[-1][1] if type(estimator).__name__ == "Pipeline" else estimator
     margin = not hasattr(estimator, "predict_proba")
     if type(final).__name__ in TREE_LIBRARIES:
-        from export.onnx_trees import convert_trees
+        from export.onnx.trees import convert_trees
 
         return convert_trees(estimator, features, name, labels, settings, extra)
     # LinearSVC is the one converter of these that has no zipmap to switch off.

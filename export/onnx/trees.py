@@ -31,7 +31,7 @@ def convert_trees(
     settings: Mapping[str, Any],
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Convert LightGBM's, XGBoost's or a `TreeEnsemble`; as :func:`export.onnx_file.convert`.
+    """Convert LightGBM's, XGBoost's or a `TreeEnsemble`; as :func:`export.onnx.file.convert`.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def convert_trees(
     """
     from onnx import TensorProto, checker, helper
 
-    from export.onnx_metadata import OPSET, metadata
+    from export.onnx.metadata import OPSET, metadata
 
     try:
         prepared = prepare(estimator, tuple(features), labels, 0.5)

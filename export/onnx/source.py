@@ -12,8 +12,8 @@ from data.errors import UserError
 from export.fixed import limits, to_values
 from export.lower.prepare import NotLowerable
 from export.lower.tree_file import lower_file
-from export.onnx_metadata import properties
-from export.onnx_run import predict
+from export.onnx.metadata import properties
+from export.onnx.run import predict
 from export.source import Source, with_scale
 from features.spec import Feature
 from models.onnx_safe import parsed
@@ -40,7 +40,7 @@ def source_from_onnx(path: Path) -> Source:
 def source_from_bytes(content: bytes, name: str, path: str) -> Source:
     """An ONNX file's content as exporters take it.
 
-    Its metadata are those of :func:`export.onnx_file.metadata`. Having no data of its own, it gets
+    Its metadata are those of :func:`export.onnx.file.metadata`. Having no data of its own, it gets
     observations drawn from its features' ranges.
 
     Parameters
@@ -67,7 +67,7 @@ def source_from_bytes(content: bytes, name: str, path: str) -> Source:
         names = ", ".join(f.name for f in fields(Feature))
         raise UserError(
             f"{path}: its metadata must hold feature_specs ({names} of each) and labels as JSON: "
-            f"{type(error).__name__} {error}: write them with export.onnx_file.metadata"
+            f"{type(error).__name__} {error}: write them with export.onnx.file.metadata"
         ) from None
     if problem := output.problem(labels):
         raise UserError(f"{path}: its metadata: {problem}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from export.certificate import compared
-from export.harness import build
+from export.bundle.certificate import compared
 from export.ir import Form
 from export.params import VerifyParams
-from export.sanitize import sanitized
+from export.toolchain.harness import build
+from export.toolchain.sanitize import sanitized
 from export.vectors import Vectors, timing_rows
 
 
@@ -36,13 +36,13 @@ def prove_header(
     work : Path
         An existing directory.
     unit : str, optional
-        As :func:`export.harness.build` takes it.
+        As :func:`export.toolchain.harness.build` takes it.
 
     Returns
     -------
     dict
-        As :func:`export.certificate.compared`, and ``compiler``, ``flags``, ``ns_per_decision``,
-        ``object_bytes``, ``stack_bytes``, ``sanitized``.
+        As :func:`export.bundle.certificate.compared`, and ``compiler``, ``flags``,
+        ``ns_per_decision``, ``object_bytes``, ``stack_bytes``, ``sanitized``.
 
     Raises
     ------

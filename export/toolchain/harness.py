@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from export import sandbox
 from export.ir import Ints, Verdicts
+from export.toolchain import sandbox
 
 KERNEL_FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-O2"]
 """No warning, no libc; with ``-mgeneral-regs-only`` no floating point either."""
@@ -23,7 +23,7 @@ SANITIZER_FLAGS = [
     *("-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-g"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 ]
-RUNTIME = Path(__file__).parent / "runtime"
+RUNTIME = Path(__file__).parents[1] / "runtime"
 
 
 class CannotRun(Exception):
@@ -230,7 +230,7 @@ def stack_bytes(path: Path) -> int | None:
 def run_command(
     command: list[str], timeout_s: float, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with captured output, confined within :func:`export.sandbox.confined`.
+    """Run a command with captured output, within :func:`export.toolchain.sandbox.confined`.
 
     Raises
     ------

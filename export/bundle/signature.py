@@ -14,7 +14,7 @@ from pathlib import Path
 from data.errors import UserError, one_line
 from data.given import read_text
 from data.place import scratch
-from export.plain_files import Broken
+from export.bundle.plain_files import Broken
 
 SIGNATURE = "manifest.json.sig"
 NAMESPACE = "cczoo-bundle"

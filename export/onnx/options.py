@@ -11,7 +11,7 @@ from data.errors import UserError
 from data.place import scratch
 from export.fixed import limits, to_values
 from export.loss import RANDOM, disagreements
-from export.onnx_run import decided, predict
+from export.onnx.run import decided, predict
 from export.source import Source
 from models.onnx_safe import parsed
 

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from export.harness import SANITIZER_FLAGS, CannotRun, build, compile_c, find_compiler, run_command
 from export.ir import Ints, Verdicts
+from export.toolchain.harness import (
+    SANITIZER_FLAGS,
+    CannotRun,
+    build,
+    compile_c,
+    find_compiler,
+    run_command,
+)
 
 SANITIZERS = "-fsanitize=address,undefined"
 

@@ -1,6 +1,6 @@
 """Runs an ONNX file of unknown origin in a process of its own, with bounded time and memory.
 
-``python -m export.onnx_child MODEL INPUT.npz OUTPUT.npz SECONDS NAME`` is that process: a graph of
+``python -m export.onnx.child MODEL INPUT.npz OUTPUT.npz SECONDS NAME`` is that process: a graph of
 harmless operators can still ask for more time or memory than there is, and ONNX Runtime can't be
 interrupted.
 """
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError, one_line
-from export.harness import CannotRun
-from export.onnx_run import predict
+from export.onnx.run import predict
+from export.toolchain.harness import CannotRun
 
 MEMORY_BYTES = 4 << 30
 """Limit of addresses; ONNX Runtime and NumPy take under 1 GiB of it before a model is loaded."""
@@ -28,7 +28,7 @@ MEMORY_BYTES = 4 << 30
 def predict_apart(
     content: bytes, batches: Sequence[NDArray[np.floating]], name: str, work: Path, timeout_s: float
 ) -> list[NDArray[np.float64]]:
-    """Answer several batches in one child process, each as :func:`export.onnx_run.predict` does.
+    """Answer several batches in one child process, each as :func:`export.onnx.run.predict` does.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def predict_apart(
     np.savez(given, *batches)
     # -P: nothing is imported from the folder at hand, but PYTHONPATH holds, by which DVC's
     # temporary copies of the tree run their own code.
-    command = [sys.executable, "-P", "-m", "export.onnx_child", str(model), str(given), str(found)]
+    command = [sys.executable, "-P", "-m", "export.onnx.child", str(model), str(given), str(found)]
     try:
         done = subprocess.run(
             [*command, str(int(timeout_s) + 1), name],

@@ -172,7 +172,7 @@ def box() -> Box | None:
 
 @contextlib.contextmanager
 def confined(work: Path, readable: Sequence[Path]) -> Iterator[None]:
-    """Confine every command of :func:`export.harness.run_command` within this block."""
+    """Confine every command of :func:`export.toolchain.harness.run_command` within this block."""
     token = _box.set(Box(work.resolve(), [path.resolve() for path in readable]))
     try:
         yield

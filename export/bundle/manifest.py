@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError, one_line
-from export.certificate import CERTIFICATE
+from export.bundle.certificate import CERTIFICATE
+from export.bundle.manifest_schema import FORMAT, STORED_VECTORS, VERSION, Manifest
+from export.bundle.plain_files import Broken, entries, read_plain
+from export.bundle.signature import MAX_BYTES, SIGNATURE, signer_of
 from export.document import canonical, dumps, loads, model_hash, parse_json
 from export.fixed import limits, to_integers
 from export.ir import Form
-from export.manifest_schema import FORMAT, STORED_VECTORS, VERSION, Manifest
-from export.onnx_run import decided
+from export.onnx.run import decided
 from export.params import Options
-from export.plain_files import Broken, entries, read_plain
-from export.signature import MAX_BYTES, SIGNATURE, signer_of
 from export.source import Source
 from export.targets import emit, stated
 from features.sbd import settings_for
@@ -55,7 +55,7 @@ class Bundle:
     manifest_bytes : bytes
         ``manifest.json`` as it was read.
     signer : dict or None
-        Who signed it, as :func:`export.signature.signer_of` returns it; None if nobody asked.
+        Who signed it, of :func:`export.bundle.signature.signer_of`; None if nobody asked.
     """
 
     directory: Path
@@ -245,7 +245,7 @@ def read_bundle(directory: Path, signers: Path | None = None) -> Bundle:
     ----------
     directory : Path
     signers : Path, optional
-        Whose signature is demanded, see :func:`export.signature.signer_of`.
+        Whose signature is demanded, see :func:`export.bundle.signature.signer_of`.
 
     Raises
     ------

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from data.errors import UserError, one_line
+from export.bundle.manifest import MANIFEST, Bundle, maker, read_bundle
+from export.bundle.plain_files import Broken
 from export.forms.table import Table
-from export.manifest import MANIFEST, Bundle, maker, read_bundle
 from export.params import Options
-from export.plain_files import Broken
 from export.source import Source
 from export.tanh import bound
 from export.targets import TARGETS, emit, target
@@ -88,7 +88,7 @@ def _float_model(bundle: Bundle) -> bytes:
 
 
 def read_emitted(directory: Path) -> Bundle:
-    """A bundle of which everything may be run; as :func:`export.manifest.read_bundle`.
+    """A bundle of which everything may be run; as :func:`export.bundle.manifest.read_bundle`.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from export.onnx_metadata import metadata
+from export.onnx.metadata import metadata
 from features.spec import Feature
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from export import sandbox
-from export.harness import CannotRun, run_command
+from export.toolchain import sandbox
+from export.toolchain.harness import CannotRun, run_command
 
 SOURCES = Path("/usr/src")
 MODULES = Path("/lib/modules")

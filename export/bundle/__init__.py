@@ -1,0 +1,1 @@
+"""Bundles: their manifest and certificate, signatures, and their files made anew."""

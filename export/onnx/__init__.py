@@ -1,0 +1,1 @@
+"""ONNX files: written from estimators, read, judged and run."""

@@ -1,0 +1,1 @@
+"""Compilers, the sandbox and sanitizers: what builds and runs generated code."""
