@@ -1,7 +1,8 @@
 """``cczoo zoo reproduced``: whether the models trained here are those that were released.
 
 A machine that sums in another order gets other last digits, and a network another path through its
-training. So two models are the same if every file is the same, or else if their answers are.
+training. So two models are the same if all files under their checksums are, or else if their
+answers are.
 """
 
 from __future__ import annotations
