@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from data.files import write_text
-from pipelines.reporting import names, rawdata
 from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.sbd import names, rawdata
 
 PICTURE = Path("docs/img/rtt-boxplots.svg")
 PAGE = Path("data/README.md")

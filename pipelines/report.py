@@ -30,9 +30,9 @@ def run(args: argparse.Namespace) -> int:
         return where(args.out, args.json)
     from data.files import write_text
     from pipelines.output import print_json
-    from pipelines.reporting import headline
     from pipelines.reporting.inputs import Inputs
     from pipelines.reporting.page import render
+    from pipelines.reporting.sbd import headline
     from pipelines.results import NUMBERS
 
     _check(args.root, args.out)

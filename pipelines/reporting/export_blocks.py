@@ -7,9 +7,9 @@ from typing import Any
 from data.errors import UserError
 from models.store import ZooModel, load
 from models.store import names as zoo_names
-from pipelines.reporting import names, tree
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.markup import Column, code, details, figure, paragraph, scroll, table
+from pipelines.reporting.sbd import names, tree
 
 DRAWN = "smartsbd-dt"
 TOP_LEVELS = 4

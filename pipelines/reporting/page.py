@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines.reporting import family_blocks, headline, names
+from pipelines.reporting import family_blocks
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.markup import Column, mark, note, prose, table
+from pipelines.reporting.sbd import headline, names
 
 logger = logging.getLogger(__name__)
 
@@ -19,33 +20,38 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "data",
         "The data",
-        tuple(f"data_blocks:{n}" for n in ("kept", "boxes", "validity", "windows", "without")),
+        tuple(f"sbd.data_blocks:{n}" for n in ("kept", "boxes", "validity", "windows", "without")),
     ),
-    ("series", "What the classifier sees", ("series_blocks:examples",)),
+    ("series", "What the classifier sees", ("sbd.series_blocks:examples",)),
     (
         "search",
         "Features and hyperparameters",
         tuple(
-            f"search_blocks:{n}" for n in ("information", "information_plus", "curves", "chosen")
+            f"sbd.search_blocks:{n}"
+            for n in ("information", "information_plus", "curves", "chosen")
         ),
     ),
     (
         "sites",
         "The paper's experiment",
-        tuple(f"site_blocks:{n}" for n in ("overview", "classes", "unseen", "unseen_table")),
+        tuple(f"sbd.site_blocks:{n}" for n in ("overview", "classes", "unseen", "unseen_table")),
     ),
     (
         "conditions",
         "Other conditions",
-        tuple(f"general_blocks:{n}" for n in ("overview", "families", "coverage")),
+        tuple(f"sbd.general_blocks:{n}" for n in ("overview", "families", "coverage")),
     ),
     (
         "verdicts",
         "Delay, confusion, calibration",
-        tuple(f"general_blocks:{n}" for n in ("delay", "confusion", "calibration")),
+        tuple(f"sbd.general_blocks:{n}" for n in ("delay", "confusion", "calibration")),
     ),
-    ("neural", "Raw series", ("neural:comparison", "neural:learning_curve")),
-    ("groups", "A model for each group", ("groups:groups", "scale:many", "scale:drift")),
+    ("neural", "Raw series", ("sbd.neural:comparison", "sbd.neural:learning_curve")),
+    (
+        "groups",
+        "A model for each group",
+        ("sbd.groups:groups", "sbd.scale:many", "sbd.scale:drift"),
+    ),
     (
         "export",
         "Into the kernel",

@@ -158,7 +158,7 @@ def cheapest(front: Sequence[Candidate], budget: Budget) -> Candidate:
 
 def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool) -> int:
     """Search, write ``pareto.json``, ``pareto.svg`` and ``model``; returns 1 if nothing fits."""
-    from pipelines.reporting import pareto
+    from pipelines.reporting.sbd import pareto
 
     found = search(job, model, family, budget)
     chosen = found.fitting[0] if found.fitting else None

@@ -202,7 +202,7 @@ def read(path: Path) -> Clusters:
 def write(out: Path, clusters: Clusters, frame: pl.DataFrame) -> None:
     """Write groups, plots and assignments, each whole or not at all; ``groups.json`` last."""
     from models.sbd.conditions import clusters as conditions
-    from pipelines.reporting import conditions_plot
+    from pipelines.reporting.sbd import conditions_plot
 
     write_file(out / "assigned.parquet", frame.write_parquet)
     sizes = Counter(frame["group"].to_list())

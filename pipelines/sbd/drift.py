@@ -190,7 +190,7 @@ def _pair(row: Mapping[str, Any], name: str) -> str:
 def _plot(path: Path, result: Mapping[str, Any], old: Windows, new: Windows) -> None:
     from data.files import write_file
     from models.sbd.drift.compare import names_of
-    from pipelines.reporting.drift_plot import draw
+    from pipelines.reporting.sbd.drift_plot import draw
 
     groups: Sequence[Mapping[str, Any]] = result["groups"]
     shown = names_of(groups, 6)

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, job: Job) -> int:
         The training: its features, results and settings. If there are no columns to group by,
         groups of path conditions are found in its events.
     """
-    from pipelines.reporting import groups as page
+    from pipelines.reporting.sbd import groups as page
     from pipelines.sbd import register as registration
 
     job = replace(job, zoo=job.out / "zoo")

@@ -23,7 +23,7 @@ from models.sbd.neural import outofsample
 from models.sbd.params import THRESHOLD
 from models.sbd.results.accuracy import RULES, TABLE5, SiteRow
 from models.sbd.results.neural import CURVE, NEURAL
-from pipelines.reporting import neural as figures
+from pipelines.reporting.sbd import neural as figures
 from pipelines.sbd import neural_entry
 from pipelines.sbd.neural_job import FAMILY, NeuralJob, measured, reporter
 

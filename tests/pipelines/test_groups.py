@@ -19,8 +19,8 @@ from models.sbd.results.groups import GROUPS, Counts, Grouped, GroupRow
 from pipelines import tracking
 from pipelines.cli import main
 from pipelines.registry import aliases
-from pipelines.reporting import groups as page
 from pipelines.reporting.inputs import Inputs
+from pipelines.reporting.sbd import groups as page
 from pipelines.sbd import groups, groups_task
 
 pytestmark = pytest.mark.xdist_group("registry")

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from models.sbd.results.neural import Point
-from pipelines.reporting import neural
 from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.sbd import neural
 
 CURVE = [
     {"epoch": i, "loss": 0.5 / (i + 1), "validation_loss": loss, "validation_accuracy": 0.9}

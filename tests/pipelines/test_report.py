@@ -16,19 +16,11 @@ from export.forms.nodes import Nodes
 from export.forms.tree import Tree
 from features.spec import Feature
 from pipelines import cli, datasheet
-from pipelines.reporting import (
-    figures,
-    headline,
-    markup,
-    overview,
-    paper,
-    rawdata,
-    search_blocks,
-    tree,
-)
+from pipelines.reporting import figures, markup, overview
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.page import SECTIONS, render
-from pipelines.reporting.site_blocks import pooled
+from pipelines.reporting.sbd import headline, paper, rawdata, search_blocks, tree
+from pipelines.reporting.sbd.site_blocks import pooled
 from tests.pipelines.written_tables import tables_with
 
 ROOT = Path(__file__).resolve().parents[2]

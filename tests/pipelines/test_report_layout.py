@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from pipelines.reporting import automl_rows, neural
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, details, table
 from pipelines.reporting.page import render
+from pipelines.reporting.sbd import automl_rows, neural
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAPER_PX = 703

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pipelines.reporting import scale
 from pipelines.reporting.inputs import Inputs, MissingInput
+from pipelines.reporting.sbd import scale
 
 COUNTS = {"own": 4, "pooled": 95, "failed": 1}
 RUN = {"groups": 100, "rows": 200277, "counts": COUNTS, "seconds": 127.3,

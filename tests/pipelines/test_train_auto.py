@@ -16,8 +16,8 @@ from models.sbd import automl
 from models.sbd.automl.task import Member, Result, Trial
 from models.store import load
 from pipelines.cli import main
-from pipelines.reporting import site_blocks
 from pipelines.reporting.inputs import Inputs
+from pipelines.reporting.sbd import site_blocks
 from pipelines.sbd import automl_table5
 
 SETTINGS = """

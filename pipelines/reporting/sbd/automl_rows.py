@@ -6,9 +6,9 @@ from typing import Any
 
 from models.sbd.results.automl import AUTO_TABLE5, Table5
 from models.stats.intervals import Interval
-from pipelines.reporting import names
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, paragraph, stacked, table
+from pipelines.reporting.sbd import names
 
 
 def kept(inputs: Inputs) -> Table5:

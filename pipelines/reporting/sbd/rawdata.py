@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.errors import UserError
-from pipelines.reporting import figures, names
+from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
-from pipelines.reporting.paper import SITES
+from pipelines.reporting.sbd import names
+from pipelines.reporting.sbd.paper import SITES
 
 SAMPLE_PER_CLASS = 12
 """Logs per site and class that the box plots are made of: a few hundred thousand RTTs."""

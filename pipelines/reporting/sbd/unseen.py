@@ -1,4 +1,4 @@
-"""Break down errors on the unseen cases of Table 6: ``python -m pipelines.reporting.unseen``."""
+"""Break down errors on Table 6's unseen cases: ``python -m pipelines.reporting.sbd.unseen``."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from models.sbd.results.accuracy import MIXED, TABLE5, TABLE6, TRANSFER
 from models.sbd.results.scores import CONFUSION, DELAY, Quantiles
 from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
 from models.stats.intervals import Interval
-from pipelines.reporting import figures, names
+from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, details, figure, paragraph, table
+from pipelines.reporting.sbd import names
 
 _KINDS = ("window", "connection")
 

@@ -11,10 +11,11 @@ from data.store import iter_connections
 from features.params import SbdParams
 from features.windows import Window
 from features.windows import windows as cut
-from pipelines.reporting import figures, names
+from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs, MissingInput
 from pipelines.reporting.markup import figure
-from pipelines.reporting.paper import SITES
+from pipelines.reporting.sbd import names
+from pipelines.reporting.sbd.paper import SITES
 
 SHOWN_S = 8.0
 CORRELATION = "Corr"

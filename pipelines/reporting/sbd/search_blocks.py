@@ -10,7 +10,7 @@ from models.sbd.results.search import BEST, MI
 from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, bar, code, details, figure, paragraph, table
-from pipelines.reporting.paper import MUTUAL_INFORMATION
+from pipelines.reporting.sbd.paper import MUTUAL_INFORMATION
 
 PANELS = (
     ("decision-tree", "depth", "decision tree", "maximum depth"),

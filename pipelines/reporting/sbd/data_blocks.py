@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipelines.reporting import figures, names, rawdata
+from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, code, details, figure, paragraph, table
+from pipelines.reporting.sbd import names, rawdata
 
 
 def kept(inputs: Inputs) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 
 from models.sbd.results.accuracy import RULES, TABLE5, TABLE6, RuleRow, SiteRow
 from models.stats.intervals import Interval
-from pipelines.reporting import automl_rows, figures, names
+from pipelines.reporting import figures
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, details, figure, interval, paragraph, table
-from pipelines.reporting.paper import SITES, UNSEEN
-from pipelines.reporting.paper import TABLE5 as PAPER
+from pipelines.reporting.sbd import automl_rows, names
+from pipelines.reporting.sbd.paper import SITES, UNSEEN
+from pipelines.reporting.sbd.paper import TABLE5 as PAPER
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from models.sbd.results.accuracy import TABLE6
 from models.sbd.results.verdicts import LOFO, PLUS
 from models.stats.intervals import Interval
-from pipelines.reporting import names
-from pipelines.reporting.general_blocks import protocols
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.reporting.paper import AIMS, UNSEEN
-from pipelines.reporting.site_blocks import Accuracies, accuracies
+from pipelines.reporting.sbd import names
+from pipelines.reporting.sbd.general_blocks import protocols
+from pipelines.reporting.sbd.paper import AIMS, UNSEEN
+from pipelines.reporting.sbd.site_blocks import Accuracies, accuracies
 
 
 @dataclass(frozen=True)
