@@ -231,7 +231,7 @@ def test_read_only_place_is_refused_before_any_work(
         ("ingest", log, "--out", small_disk / "a/b"),
         ("features", "sbd", "--events", log.parent, "--out", small_disk / "t.parquet"),
         ("export", "smartsbd-dt", "-t", "c", "--out", small_disk / "bundle"),
-        ("train", "sbd", "--features", tmp_path / "none.parquet", "--out", small_disk / "r"),
+        ("train", "sbd", "all", "--features", tmp_path / "none.parquet", "--out", small_disk / "r"),
         ("report", "--out", small_disk / "index.html"),
         ("conditions", "--events", log.parent, "--out", small_disk / "c"),
     ):

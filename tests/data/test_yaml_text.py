@@ -55,7 +55,7 @@ def test_aliases_and_merges_are_yaml() -> None:
 @pytest.mark.parametrize("text", ["seed: 1\nseed: 2\n", "[" * 100_000, BOMB], ids=range(3))
 @pytest.mark.parametrize(
     "command",
-    ["train sbd --params {f} --features none", "evaluate cc --scenario {f}",
+    ["train sbd all --params {f} --features none", "evaluate cc --scenario {f}",
      "lab run {f} --out {d}/o", "lab collect {f} --out {d}/o"],
 )  # fmt: skip
 def test_every_command_that_reads_a_users_yaml_refuses_it(command, text, tmp_path, capsys):

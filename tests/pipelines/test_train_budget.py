@@ -107,7 +107,7 @@ def test_where_no_program_can_be_loaded_instructions_are_estimated_and_said_to_b
     def refuse(*_):
         raise CannotRun("not root")
 
-    monkeypatch.setattr(bpf, "check", refuse)
+    monkeypatch.setattr(bpf, "prove", refuse)
     assert train(folder, tmp_path, "dt", "insns=100000") == 0
     out = capsys.readouterr().out
     assert "BPF: not root" in out
