@@ -139,7 +139,7 @@ def _comparison(data: Path | None, settings: Any, chosen: Any, holder: Any) -> C
         candidate=load(entries.fetch(chosen)),
         champion=load(entries.fetch(holder)) if holder is not None else None,
         data=data,
-        settings=settings,
+        settings_of=settings.models.of,
         only=json.loads(chosen.tags.get("group", "{}")),
     )
 

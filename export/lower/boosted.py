@@ -13,9 +13,9 @@ import numpy as np
 from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.trees import Trees
-from export.lower.linear import margin_threshold
+from export.lower.margins import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
-from export.lower.tree import sklearn_nodes
+from export.lower.sklearn_tree import sklearn_nodes
 from export.lower.trees import added_scores
 
 

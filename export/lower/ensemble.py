@@ -10,9 +10,9 @@ from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.nodes import MAX_NODES
 from export.forms.trees import Trees
-from export.lower.linear import margin_threshold
+from export.lower.margins import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
-from export.lower.tree import sklearn_nodes
+from export.lower.sklearn_tree import sklearn_nodes
 from export.lower.trees import added_scores
 from models import trees
 

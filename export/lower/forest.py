@@ -10,7 +10,7 @@ from export.fixed import Q16
 from export.forms.forest import Forest
 from export.forms.trees import Trees
 from export.lower.prepare import Prepared
-from export.lower.tree import leaf_probability, sklearn_nodes
+from export.lower.sklearn_tree import leaf_probability, sklearn_nodes
 from export.lower.trees import several_scores
 
 

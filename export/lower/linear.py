@@ -11,6 +11,7 @@ import numpy as np
 
 from export.forms.linear import Linear
 from export.forms.mlp import Mlp
+from export.lower.margins import margin_threshold
 from export.lower.prepare import Prepared
 
 
@@ -27,19 +28,6 @@ def lower(prepared: Prepared) -> Linear | Mlp:
     inputs = np.asarray(estimator.coef_, dtype=np.float64)[0]
     bias = float(np.asarray(estimator.intercept_).ravel()[0])
     return folded(prepared, inputs, bias, margin_threshold(prepared))
-
-
-def margin_threshold(prepared: Prepared) -> float:
-    """The decision value above which the probability is above the threshold.
-
-    Without a calibrator the probability is the logistic function of the decision value, which
-    for margins without one of their own (``LinearSVC``) puts the threshold 0.5 at 0.
-    """
-    if prepared.calibrator is not None:
-        return prepared.output_threshold(-1e6, 1e6)
-    if not 0 < prepared.threshold < 1:
-        return math.inf if prepared.threshold >= 1 else -math.inf
-    return math.log(prepared.threshold / (1 - prepared.threshold))
 
 
 def folded(

@@ -11,7 +11,7 @@ from export.fixed import limits
 from export.forms.dense import CURVED, RAW
 from export.forms.mlp import Mlp
 from export.lower.dense import FloatLayer, Reach, folded_inputs, integer_layers, network_curve
-from export.lower.linear import margin_threshold
+from export.lower.margins import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from features.spec import Feature
 

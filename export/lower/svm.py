@@ -6,7 +6,8 @@ import numpy as np
 
 from export.forms.linear import Linear
 from export.forms.rbf import Rbf
-from export.lower.linear import folded, margin_threshold
+from export.lower.linear import folded
+from export.lower.margins import margin_threshold
 from export.lower.prepare import NotLowerable, Prepared
 from export.lower.rbf import gaussian
 

@@ -13,7 +13,7 @@ from export.forms.nodes import MAX_NODES, Nodes
 from export.forms.trees import Trees
 from export.ir import Ints
 from export.lower.prepare import Floats, NotLowerable, Prepared
-from export.lower.tree import sklearn_nodes
+from export.lower.sklearn_tree import sklearn_nodes
 
 MOST_PLACES = 30
 """Fractional bits of a score; leaves have 32 bits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,9 @@ from export.budget import FIGURES, cost
 from models.families import family, name_of
 
 if TYPE_CHECKING:
+    from data.strict import Strict
     from models.judged import Pairing
     from models.store import ZooModel
-    from pipelines.params import Params
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Comparison:
     data : Path, optional
         Data with the test; by default the file that ``make repro`` makes for the family. If there
         is no such file, the tests stored with the models are used.
-    settings : Params
-        All settings; those of the family define the test.
+    settings_of : function
+        Name of a family of models -> its settings, which decide what the test is.
     only : dict
         Attribute -> value, to restrict the test of a group's model to that group.
     """
@@ -42,7 +42,7 @@ class Comparison:
     candidate: ZooModel
     champion: ZooModel | None
     data: Path | None
-    settings: Params
+    settings_of: Callable[[str], Strict]
     only: dict[str, str]
 
     @cached_property
@@ -63,7 +63,7 @@ class Comparison:
                 f"{self.name}: the champion is of the family {name_of(self.champion.meta)}, the "
                 f"candidate of {name}: register it under another name"
             )
-        chosen, params = family(name), self.settings.models.of(name)
+        chosen, params = family(name), self.settings_of(name)
         data = self.data or chosen.data(self.candidate.meta.family)
         asked = Asked(self.name, data, params, self.only, deployed)
         return chosen.paired(self.candidate, self.champion, asked)

@@ -16,7 +16,7 @@ from models.sbd.neural import comparison, outofsample
 from models.sbd.results.neural import CHOICE, NEURAL
 from pipelines.output import print_json, progress
 from pipelines.sbd.neural_job import OTHERS, NeuralJob
-from pipelines.sbd.train.neural import SERIES
+from pipelines.sbd.train.shared import SERIES
 
 
 def run(args: argparse.Namespace, names: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ from models.sbd.train.job import Job
 from models.sbd.usable import Dropped
 from models.sbd.windows import Windows, read
 from pipelines.output import progress
-from pipelines.sbd.train.neural import SERIES
+from pipelines.sbd.train.shared import SERIES
 
 if TYPE_CHECKING:
     from models.sbd.neural.training import Epoch

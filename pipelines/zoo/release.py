@@ -152,7 +152,7 @@ def _judged(
         candidate=model,
         champion=champion,
         data=args.features,
-        settings=settings,
+        settings_of=settings.models.of,
         only={},
     )
     return list(gates.judge(comparison, asked).items())

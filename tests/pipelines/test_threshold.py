@@ -74,7 +74,7 @@ def test_every_command_answers_as_the_models_threshold_says(wary, meant, entries
     fixed = float((model.predict(test.frame) == test.y).mean())
     assert report["evaluation"]["model.onnx"]["now"] == pytest.approx(fixed)
     # Gates ask what the kernel runs: the integer form.
-    comparison = Comparison("wary", model, None, entries.features, load_params(None), {})
+    comparison = Comparison("wary", model, None, entries.features, load_params(None).models.of, {})
     integers = report["evaluation"]["model.json"]["now"]
     assert comparison.pairing.quantities["windows"].figures()["candidate"] == pytest.approx(
         integers

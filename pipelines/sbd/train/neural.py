@@ -8,7 +8,6 @@ from pathlib import Path
 from pipelines import names
 from pipelines.sbd.train import shared
 
-SERIES = Path("data/processed/series.parquet")
 OUT = Path("reports/neural")
 STEPS: dict[str, tuple[tuple[str, ...], str]] = {
     "all": (("protocol", "fit"), "protocol, then fit; the search is done on purpose only"),
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         step.add_argument(
             "--features",
             type=Path,
-            default=SERIES,
+            default=shared.SERIES,
             help="table of `cczoo features series` (default: %(default)s)",
         )
         step.add_argument("--out", type=Path, default=OUT, help="results (default: %(default)s)")

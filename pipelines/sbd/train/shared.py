@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from models.sbd.train.job import Job
 
 FEATURES = Path("data/processed/sbd.parquet")
+SERIES = Path("data/processed/series.parquet")
 OUT = Path("reports/sbd")
 
 
