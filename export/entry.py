@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.errors import UserError
-from export.description import Description, describe
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from export.source import Source
+    from export.description import Description
     from features.spec import Feature
     from models.sbd.windows import Windows
 
@@ -66,7 +63,7 @@ def describe_fitted(
     test: Windows | None = None,
     reference: bytes | None = None,
 ) -> Description:
-    """Lower a fitted estimator, convert it to ONNX and say what its entry holds.
+    """As :func:`export.trained_entry.describe_trained`, of a classifier's parts one by one.
 
     Parameters
     ----------
@@ -102,37 +99,20 @@ def describe_fitted(
         When ``vectors`` hold no finite row, a regressor's outputs aren't as many as its labels, or
         the ONNX form's answers are too far from the estimator's.
     """
-    import numpy as np
-
-    from export.fitted import source_of_fitted
-    from models.sbd import digits
+    from export.trained_entry import describe_trained
     from models.sbd.drift import reference as references
     from models.sbd.evaluate import testset
+    from models.trained import Trained
 
-    values = np.asarray(vectors, dtype=np.float64)
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.any():
-        raise UserError(f"model {name!r}: no row of the training table is finite in all features")
-    truth = None if labels is None else np.asarray(labels)[finite]
-    source = source_of_fitted(name, estimator, features, meta, values[finite], truth)
-    more = {} if reference is None else {references.FILE: reference}
-    if test is not None and len(test):
-        more[testset.FILE] = test_file(source, test)
-    return describe(source, meta, digits.rounded(metrics), card, more=more)
-
-
-def test_file(source: Source, test: Windows) -> bytes:
-    """``test.json``: labelled rows that training didn't see, with the answers of each form."""
-    from export.fixed import to_integers
-    from export.onnx.run import decided, predict
-    from models.sbd import digits
-    from models.sbd.evaluate import testset
-
-    test = digits.stored(test, source.features)
-    columns = [feature.name for feature in source.features]
-    rows = test.matrix(columns)
-    answers = {"model.onnx": decided(predict(source.onnx, rows, source.name), source.threshold)}
-    if source.form is not None:
-        integers = to_integers(rows, source.features)
-        answers["model.json"] = source.form.evaluate(integers).classes
-    return testset.dump(test, columns, answers)
+    trained = Trained(
+        name=name,
+        model=estimator,
+        features=features,
+        meta=meta,
+        observations=vectors,
+        metrics=metrics,
+        labels=labels,
+        test=None if test is None else testset.as_test(test, features),
+        files={} if reference is None else {references.FILE: reference},
+    )
+    return describe_trained(trained, card)

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from data.errors import UserError
-from export.decisions import of_form, of_onnx
-from export.description import describe
+from export.description import Description, describe
 from export.fitted import source_of_fitted
-from export.source import Source
-from features.grid import on_grid
+from export.stored_test import test_file
 from models.sbd.digits import rounded
 from models.trained import Trained
 
@@ -19,13 +17,20 @@ from models.trained import Trained
 def write_trained(trained: Trained, card: str, zoo: Path | None = None) -> Path:
     """Lower a trained model, convert it to ONNX and write its entry; returns the directory.
 
+    Parameters and errors are those of :func:`describe_trained`; ``zoo`` is where it is written,
+    ``models/trained`` by default.
+    """
+    return describe_trained(trained, card).write(zoo)
+
+
+def describe_trained(trained: Trained, card: str) -> Description:
+    """Lower a trained model, convert it to ONNX and say what its entry holds.
+
     Parameters
     ----------
     trained : Trained
     card : str
-        For ``card.md``.
-    zoo : Path, optional
-        Where to write it, ``models/trained`` by default.
+        For ``card.md``, see :mod:`models.card`.
 
     Raises
     ------
@@ -37,23 +42,11 @@ def write_trained(trained: Trained, card: str, zoo: Path | None = None) -> Path:
     finite = np.isfinite(values).all(axis=1)
     if not finite.any():
         raise UserError(
-            f"model {trained.name!r}: no row of the training data is finite in all features"
+            f"model {trained.name!r}: no row of the training table is finite in all features"
         )
     truth = None if trained.labels is None else np.asarray(trained.labels)[finite]
     source = source_of_fitted(
         trained.name, trained.model, trained.features, trained.meta, values[finite], truth
     )
-    more = {**trained.files, **_test(trained, source)}
-    return describe(source, trained.meta, rounded(trained.metrics), card, more=more).write(zoo)
-
-
-def _test(trained: Trained, source: Source) -> dict[str, bytes]:
-    """The stored test with what each form of the model decides on its observations."""
-    test = trained.test
-    if test is None or not len(test.observations):
-        return {}
-    values = on_grid(test.observations, source.features)
-    answers = {"model.onnx": of_onnx(source, values)}
-    if source.form is not None:
-        answers["model.json"] = of_form(source.form, source, values)
-    return {test.file: test.content(answers)}
+    more = {**trained.files, **test_file(trained.test, source)}
+    return describe(source, trained.meta, rounded(trained.metrics), card, more=more)

@@ -10,9 +10,9 @@ import numpy as np
 
 from data.command_line import made_by
 from export.description import describe, sample
-from export.entry import test_file
 from export.onnx.run import predict
 from export.source import Source
+from export.stored_test import test_file
 from features.grid import on_grid
 from features.sbd import features_of
 from models.card import DASH, Made, Row
@@ -104,7 +104,7 @@ def write(
     rows = accuracies(metrics, job.sbd.protocol.splits) or [NOT_MEASURED]
     text = card.text(name, made, verdicts, job.sbd.confidence, rows, others, coverage=[])
     meta = {**origin.meta(), **in_meta(verdicts, digits.CALIBRATION)}
-    test = testset.sample(testset.fixed(job.table, job.sbd.protocol), TESTED)
-    more = {testset.FILE: test_file(source, test)}
+    test = testset.kept_with(testset.fixed(job.table, job.sbd.protocol), specs, TESTED)
+    more = test_file(test, source)
     found = describe(source, meta, digits.rounded(metrics), text, more=more)
     return found.write(job.zoo or job.out)

@@ -101,10 +101,14 @@ def kept_with(table: Windows, features: Sequence[Feature], limit: int = SAMPLE) 
 
     None where the test set is empty.
     """
-    rows = sample(table, limit)
-    if not len(rows):
+    return as_test(sample(table, limit), features)
+
+
+def as_test(table: Windows, features: Sequence[Feature]) -> Test | None:
+    """These rows as the test that is stored with a model; None if there is none."""
+    if not len(table):
         return None
-    rows = stored(rows, features)
+    rows = stored(table, features)
     names = [feature.name for feature in features]
     return Test(FILE, rows.matrix(names), lambda answers: dump(rows, names, answers))
 
