@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 from data.errors import UserError
 from export.bpf.nodes import MAGIC, SEVERAL_MAGIC, VERSION, capacity, nodes_file
 from export.forms.forest import Forest
+from export.forms.mlp import Mlp
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import Form
@@ -25,10 +26,11 @@ STRAIGHT: dict[str, str] = {
     "tree": "c_if_else.j2",
     "trees": "c_trees_if_else.j2",
     "linear": "c_linear.j2",
+    "mlp": "bpf_mlp.j2",
     "rbf": "bpf_rbf.j2",
 }
 """Form's kind -> template of its scoring as code."""
-HEADERS = {"trees": "c_trees.h.j2"}
+HEADERS = {"trees": "c_trees.h.j2", "mlp": "bpf_mlp.h.j2"}
 """Form's kind -> the template of its header if it isn't the usual one."""
 WALKED = frozenset({"tree", "forest", "trees"})
 """Kinds of forms that a map can hold."""
@@ -38,6 +40,10 @@ MAX_IF_ELSE_SCORES = 1 << 16
 """Distinct rows of leaves times their scores: the verifier goes on from each of them alone."""
 MAX_STACK_SCORES = 32
 """Scores that may be added up on a BPF program's 512 bytes of stack."""
+
+
+MAX_STACK_NETWORK = 448
+"""Bytes of a network on it, of 512: what else lies there takes up to 40."""
 
 
 def ways(form: Form, asked: str, name: str) -> list[Way]:
@@ -74,6 +80,11 @@ def refusals(form: Form) -> dict[Way, str]:
         )
     if isinstance(form, Trees):
         refused |= _refused(form)
+    if isinstance(form, Mlp) and (size := network_bytes(form)) > MAX_STACK_NETWORK:
+        refused["if-else"] = (
+            f"its layers and scores take {size} bytes of a BPF program's stack, "
+            f"{MAX_STACK_NETWORK} do: narrow its layers, or have fewer features"
+        )
     if form.kind not in WALKED:
         refused["map"] = f"a {form.kind} has no nodes to put into a map: use bpf=if-else"
     return refused
@@ -93,6 +104,19 @@ def _refused(form: Trees) -> dict[Way, str]:
             "use bpf=if-else"
         )
     return refused
+
+
+def buffers(form: Mlp) -> tuple[int, int]:
+    """Numbers in the two buffers that layers read and write in turns."""
+    widths = [len(layer.weights[0]) for layer in form.layers]
+    return max(widths[::2]), max(widths[1::2], default=1)
+
+
+def network_bytes(form: Mlp) -> int:
+    """Bytes of stack for a network's layers and scores, and for its control's observation."""
+    scores = 8 * form.outputs + (16 if form.outputs > 1 else 0)
+    observed = 4 * len(form.features) if form.labels in CONTROLS else 0
+    return 4 * sum(buffers(form)) + 8 + scores + observed
 
 
 def header_name(identifier: str, way: Way) -> str:
@@ -119,6 +143,8 @@ def sources(source: Source, asked: str) -> dict[str, str | bytes]:
         "headers": [header_name(name, way) for way in chosen],
     }
     made: dict[str, str | bytes] = {}
+    if isinstance(form, Mlp):
+        common["buffers"] = buffers(form)
     if "if-else" in chosen:
         header = HEADERS.get(form.kind, "c.h.j2")
         text = render(header, **common, scoring=STRAIGHT[form.kind])

@@ -61,7 +61,7 @@ class Registered:
 
 
 TARGETS: dict[str, Registered] = {
-    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "rbf")),
+    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "mlp", "rbf")),
     "c": Registered("export.targets.c", PLAIN),
     "json": Registered("export.targets.json", (*PLAIN, "grid", "gru", "lstm")),
     "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
