@@ -86,7 +86,9 @@ def test_kernel_answers_as_the_agent_and_the_agent_as_python(
 ) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert "Traceback" not in done.stderr, done.stderr
-    lines = (tmp_path / "out" / "live.jsonl").read_text().splitlines()
+    kept = tmp_path / "out" / "live.jsonl"
+    assert kept.is_file(), done.stderr
+    lines = kept.read_text().splitlines()
     runs = [run for run in map(json.loads, lines) if run["kind"] == "run"]
     if not runs[-1]["valid"]:
         reason = f"the machine is too busy for a valid run: {runs[-1]['reasons']}"
