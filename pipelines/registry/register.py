@@ -16,6 +16,7 @@ from data.errors import UserError
 from data.files import file_hash
 from models import store
 from models.families import FAMILIES, name_of
+from models.meta import read_meta
 from pipelines import params, tracking
 from pipelines.output import print_json
 from pipelines.registry import outbox
@@ -119,7 +120,7 @@ def training(
     tags : mapping, optional
         Registered name -> tags of its version; by default, they state no proof and no budget.
     """
-    families = {name_of(store.load(path).meta) for path in entries.values()}
+    families = {name_of(read_meta(path)) for path in entries.values()}
     if len(families) != 1:
         raise ValueError(f"one family of models was expected, not {sorted(families)}")
     return Training(

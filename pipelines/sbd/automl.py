@@ -23,9 +23,9 @@ from models.sbd.train.job import Job
 from models.sbd.train.kept import training_rows
 from models.sbd.windows import Windows
 from models.stats.intervals import by_connection
-from pipelines.output import print_json
+from pipelines.output import print_json, progress
 from pipelines.sbd import automl_entries
-from pipelines.sbd.automl_plan import Plan, plan_of, show_progress, task_of
+from pipelines.sbd.automl_plan import Plan, plan_of, task_of
 from pipelines.sbd.train import shared
 
 
@@ -58,7 +58,7 @@ def learn(job: Job, plan: Plan, features: Sequence[Feature]) -> Searched:
     result = automl.search(
         plan.backend,
         task_of(train, train.matrix(names), asked, plan, job, job.params.seed),
-        show_progress,
+        progress,
     )
     figures = {
         name: score(table, result.probability[i], job)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from features.sbd import features_of
 from features.spec import Feature
@@ -13,7 +12,6 @@ from models.sbd import automl
 from models.sbd.automl.task import Floats, Task
 from models.sbd.train.job import Job
 from models.sbd.windows import Windows
-from pipelines.output import progress
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,3 @@ def task_of(
         jobs=max(job.params.workers, 1),
         trials=plan.trials,
     )
-
-
-def show_progress(items: Any, what: str, total: int) -> Any:
-    """Show a person how far a search is."""
-    return progress(items, what, total)

@@ -22,8 +22,8 @@ from models.sbd.params import THRESHOLD
 from models.sbd.results.automl import AUTO_TABLE5, SPLIT, SplitDone, Table5
 from models.sbd.train.job import Job
 from models.stats.intervals import Interval, over_splits
-from pipelines.output import print_json
-from pipelines.sbd.automl_plan import Plan, show_progress, task_of
+from pipelines.output import print_json, progress
+from pipelines.sbd.automl_plan import Plan, task_of
 
 PROTOCOL = "within"
 PEERS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-svm", "smartsbd-lr")
@@ -81,7 +81,7 @@ def _searched(job: Job, plan: Plan, split: Split) -> dict[str, Any]:
     seed = job.params.seed + int(split.name)
     load = os.getloadavg()[0]
     task = task_of(job.table.take(mask), matrix[mask], [matrix[split.test]], plan, job, seed)
-    found = automl.search(plan.backend, task, show_progress)
+    found = automl.search(plan.backend, task, progress)
     described = found.described()
     kept = ("name", "learner", "weight", "loss", "reason")
     return {

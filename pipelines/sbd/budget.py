@@ -72,7 +72,7 @@ def search(job: Job, model: str, family: str, budget: Budget) -> Found:
     seeds, near = 2, job.params.selection.neighbours
     ranked = ranking.ranking(table.matrix(names), table.y, names, seeds, near, job.params.seed)
     model_specs = pareto.candidates(model, ranking.subsets(ranked, max(spaces.SUBSETS[model]))[-1])
-    scores = pareto.accuracies(table, model_specs, job.params, _show_progress)
+    scores = pareto.accuracies(table, model_specs, job.params, progress)
     found = []
     for model_spec in progress(model_specs, "fit"):
         estimator = make(model_spec.classifier, job.params.seed, model_spec.settings)
@@ -197,7 +197,3 @@ def run_search(job: Job, model: str, family: str, budget: Budget, as_json: bool)
         print(f"{where}: {chosen.model_spec.name}")
         print(f"export it with: cczoo export {where} -t c --out BUNDLE", file=sys.stderr)
     return 0
-
-
-def _show_progress(items: Any, what: str, total: int) -> Any:
-    return progress(items, what, total)

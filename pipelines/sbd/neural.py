@@ -104,10 +104,7 @@ def _run(job: NeuralJob, tasks: list[outofsample.Task]) -> pl.DataFrame:
     rows = job.rows(job.table)
     workers = job.sbd.workers
 
-    def show(items: Any, what: str, total: int) -> Any:
-        return progress(items, what, total)
-
-    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, show)
+    return outofsample.run(job.table, rows, tasks, job.out / "parts", workers, progress)
 
 
 def _print(summary: Mapping[str, Any]) -> None:

@@ -87,6 +87,32 @@ def test_zoo_and_its_cards(trained: Path) -> None:
     assert (first.predict_proba(table) == second.predict_proba(table)).all()
 
 
+def test_as_a_family_it_trains_and_measures_the_same(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from models.sbd import family
+    from models.store import load
+    from models.trained import Job
+    from pipelines.params import load as load_params
+
+    features = trained / "features.parquet"
+    params = load_params(trained / "params.yaml").models.of("sbd")
+    job = Job(features, tmp_path, params, "cczoo train sbd all", lambda items, *_: items)
+    made = {one.name: one for one in family.train(job)}
+    assert {*made} == {path.name for path in (trained / "zoo").iterdir()}
+    kept = load(trained / "zoo" / "smartsbd-dt")
+    assert kept.read_json("metrics.json")["headline"] == made["smartsbd-dt"].metrics["headline"]
+    assert "Table 6, unseen" in family.card(made["smartsbd-dt"])
+    figures = family.evaluate(kept, features)
+    words = ["--model", str(kept.directory), "--features", str(features), "--json"]
+    capsys.readouterr()
+    assert main(["evaluate", "sbd", *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    for name in ("accuracy", "connection_accuracy", "sb_accuracy", "nsb_accuracy"):
+        assert figures[name].mean == pytest.approx(told[name])
+    assert figures["accuracy"].count == told["windows"]
+
+
 @pytest.mark.parametrize("name", ["smartsbd-dt", "smartsbd-svm", "smartsbd-plus"])
 def test_evaluate_prints_what_others_script_against(
     trained: Path, name: str, capsys: pytest.CaptureFixture[str]

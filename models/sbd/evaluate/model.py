@@ -12,8 +12,8 @@ from models.judged import Figure
 from models.sbd.accumulate import verdicts_of
 from models.sbd.computed_with import check
 from models.sbd.evaluate.scores import score
-from models.sbd.usable import check_unique
-from models.sbd.windows import Windows, read, windows
+from models.sbd.rows import load_table
+from models.sbd.windows import Windows
 from models.store import ZooModel
 
 KINDS = {
@@ -67,8 +67,7 @@ def figures(entry: ZooModel, data: Path) -> dict[str, Figure]:
     UserError
         As :func:`probabilities`, and where no labelled row is left.
     """
-    table = windows(read(data))
-    check_unique(table, str(data))
+    table = load_table(data)
     probability = probabilities(entry, table, data)
     scored = np.isfinite(probability) & (table.y >= 0)
     if not scored.any():

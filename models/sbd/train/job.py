@@ -14,7 +14,7 @@ from features.sbd import features_of
 from models.sbd.computed_with import settings_of
 from models.sbd.content import content_hash
 from models.sbd.evaluate import splits
-from models.sbd.evaluate.holdout import check_trainable, unseen_rows
+from models.sbd.evaluate.holdout import check_trainable, held_out_split, unseen_rows
 from models.sbd.params import Params
 from models.sbd.rows import training_table
 from models.sbd.train import model_specs
@@ -91,6 +91,11 @@ class Job:
         """Content of the table, see `models.sbd.content`."""
         known = [feature for family in model_specs.FAMILY_NAMES for feature in features_of(family)]
         return content_hash(self.table, known)
+
+    @cached_property
+    def split(self) -> tuple[Windows, Windows]:
+        """Rows that kept models learn from, and labelled rows that they don't."""
+        return held_out_split(self.table, self.params.protocol)
 
     def sites(self) -> Windows:
         """The rows of the sites; all but the unseen cases where these lack a class."""

@@ -18,7 +18,6 @@ from models.sbd.card_figures import accuracies, others
 from models.sbd.digits import CALIBRATION, stored
 from models.sbd.drift import reference
 from models.sbd.evaluate import testset
-from models.sbd.evaluate.holdout import held_out_split
 from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER, RuleRow
 from models.sbd.results.verdicts import LOFO, PLUS
@@ -96,7 +95,7 @@ def _reference(
     job: Job, model_spec: ModelSpec, estimator: Any, features: Sequence[Feature]
 ) -> bytes:
     """``reference.json``: a sample of the training set, by which later drift is recognised."""
-    train, left_out = held_out_split(job.table, job.params.protocol)
+    train, left_out = job.split
     names = model_spec.features
     answers = None
     if len(left_out):
@@ -109,7 +108,7 @@ def _reference(
 
 def training_rows(job: Job) -> Windows:
     """Rows that a kept model learns from; see :mod:`models.sbd.evaluate.holdout`."""
-    return held_out_split(job.table, job.params.protocol)[0]
+    return job.split[0]
 
 
 def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> VerdictSettings:
