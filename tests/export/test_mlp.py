@@ -135,6 +135,7 @@ MALFORMED = {
     "an unknown activation": (("layers", 0, "activation"), "gelu"),
     "an activation that can't be hashed": (("layers", 0, "activation"), ["relu"]),
     "tanh without a table": (("curve",), None),
+    "a tanh above one": (("curve", "entries", -1), 1 << 30),
     "a shift of the last layer": (("layers", -1, "shift"), 3),
     "a negative shift": (("layers", 0, "shift"), -1),
     "no layers": (("layers",), []),
