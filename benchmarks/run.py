@@ -65,7 +65,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
     ),
     "netsim": Benchmark(always=()),
-    "envs": Benchmark(quick=("--steps", "200")),
+    "envs": Benchmark(quick=("--steps", "2000", "--pairs", "1", "--threads2", "0")),
 }
 """Name of a result, and of ``benchmarks/<name>.py`` unless told -> how it is run."""
 

@@ -10,7 +10,7 @@ import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from data.errors import UserError
-from data.netsim.agents import waiting
+from data.netsim.readings import link_waiting
 from data.store import iter_connections
 from features import macc
 from features.intervals import observations
@@ -113,9 +113,10 @@ def test_a_queue_is_counted_as_it_is_now() -> None:
     env.reset(seed=1)
     session = env.session
     for _ in range(20):
-        session.advance()
-        packets, size = waiting(session.network, "core")
-        link = session.network.link("core")
+        env.step(act())
+        network = session.network
+        packets, size = link_waiting(network.address, network.link_names.index("core"))
+        link = network.link("core")
         left = max(0, int(link["free_at"]) - int(session.network.state.g["now"]))
         # What is left to serve: the queue, and up to a packet in service.
         assert size == packets * 1500
