@@ -50,7 +50,7 @@ def advance(address: Any, until: int) -> int:
     Parameters
     ----------
     address : int
-        Of the simulation (`data.netsim.reference.pinned`), which is changed in place.
+        Where the simulation lies (`data.netsim.reference.pinned`); it is changed in place.
     until : int
         Time in ns.
 

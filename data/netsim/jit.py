@@ -81,12 +81,12 @@ def pointer(function: Callable[..., Any], *arguments: Any) -> Any:
     function : callable
         Decorated with `entry`; takes and returns whole numbers.
     *arguments
-        Of the types it is called with.
+        What it is called with; only their types count.
 
     Returns
     -------
     int
-        The function itself where nothing is compiled. See `data.netsim.reference.call`.
+        The function itself if nothing is compiled. See `data.netsim.reference.call`.
     """
     if JIT_OFF:
         return function

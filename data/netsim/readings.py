@@ -1,4 +1,4 @@
-"""What an agent reads of a running simulation at the end of its interval, besides what was logged.
+"""Reads of a running simulation what no ACK carries, for an agent at the end of its interval.
 
 A *place* is what samples are of: the subflows of all connections first, then the links.
 """

@@ -141,7 +141,7 @@ def pinned(state: Any, memory: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
     Returns
     -------
     int
-        The address; the state itself where nothing is compiled.
+        The address; the state itself if nothing is compiled.
     """
     if JIT_OFF:
         return state

@@ -1,4 +1,4 @@
-"""What the batches of all three environments share: networks in slots, seeds, episodes, threads.
+"""The batches of all three environments share this: networks in slots, seeds, episodes, threads.
 
 A batch is a set of arrays with a row per environment, and a compiled function that takes the
 environments one by one: it acts, calls the event loop for one decision interval, observes and

@@ -20,7 +20,7 @@ from models.envs import macc_loop
 from models.envs.batching import Batching
 from models.envs.logged import Logged, Slot
 from models.envs.macc_reward import MaccReward
-from models.envs.samplers import Sampler, dumbbell
+from models.envs.samplers import Sampler, dumbbell, named
 
 Observation = NDArray[np.float32]
 
@@ -269,3 +269,20 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         for agent, window in zip(self.possible_agents, batch.windows(0).tolist(), strict=False):
             infos[agent]["target_cwnd"] = window
         return infos
+
+
+class MaccSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "dumbbell"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: MaccReward = MaccReward()
+    params: MaccParams = MaccParams()
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> MaccBatch:
+    """Make a batch by plain settings, as a trainer has them; see `MaccSettings`."""
+    made = MaccSettings.parse(settings or {}, "environment")
+    return MaccBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

@@ -21,7 +21,7 @@ from models.envs.batching import Batching
 from models.envs.logged import Logged, Slot
 from models.envs.nuwa_loop import ACTIONS
 from models.envs.nuwa_reward import NuwaReward
-from models.envs.samplers import Sampler, wireless
+from models.envs.samplers import Sampler, named, wireless
 
 Observation = NDArray[np.float32]
 Reward = Callable[[float, float, float], float]
@@ -184,3 +184,20 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
             "observation": self._batch.values[0, 0].copy(),
             "k": self._batch.gain(0),
         }
+
+
+class NuwaSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "wireless"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: NuwaReward = NuwaReward()
+    params: NuwaParams = NuwaParams()
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> NuwaBatch:
+    """Make a batch by plain settings, as a trainer has them; see `NuwaSettings`."""
+    made = NuwaSettings.parse(settings or {}, "environment")
+    return NuwaBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

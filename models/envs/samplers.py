@@ -161,3 +161,23 @@ def dumbbell() -> Sampler:
     """MA-CC's network (ma-cc.txt Fig. 2, Table 1), both ends of its core run by agents."""
     settings = {"links.core.queue": "agent", "links.core_back.queue": "agent"}
     return fixed("macc-fig4", "droptail", settings)
+
+
+NAMED: dict[str, Callable[[], Sampler]] = {
+    "alternating": lambda: alternating,
+    "two_paths": lambda: two_paths,
+    "wireless": lambda: wireless,
+    "dumbbell": dumbbell,
+}
+"""Samplers by the names that settings give them."""
+
+
+def named(name: str) -> Sampler:
+    """A sampler by its name in `NAMED`; any other is a scenario's, the same in every episode.
+
+    Raises
+    ------
+    UserError
+        For an unknown scenario.
+    """
+    return NAMED[name]() if name in NAMED else fixed(name)

@@ -19,7 +19,7 @@ from features.intervals import scaled
 from models.envs import tcco_loop
 from models.envs.batching import Batching
 from models.envs.logged import Logged, Slot
-from models.envs.samplers import Sampler, alternating
+from models.envs.samplers import Sampler, alternating, named
 from models.envs.tcco_reward import TccoReward
 
 Float = NDArray[np.float64]
@@ -213,3 +213,20 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
             "target_cwnd": batch.targets[0].copy(),
             "probing": batch.draining[0] > 0,
         }
+
+
+class TccoSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "alternating"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: TccoReward = TccoReward()
+    params: TccoParams = TccoParams()
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> TccoBatch:
+    """Make a batch by plain settings, as a trainer has them; see `TccoSettings`."""
+    made = TccoSettings.parse(settings or {}, "environment")
+    return TccoBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

@@ -10,6 +10,7 @@ import pytest
 
 from data.errors import UserError
 from data.netsim.scenario import Scenario
+from models.envs import macc, nuwa, tcco
 from models.envs.batch import BatchEnv
 from models.envs.macc import MaccBatch, MaccParams
 from models.envs.nuwa import NuwaBatch, NuwaParams
@@ -166,6 +167,18 @@ def test_a_batch_of_one_is_the_environment() -> None:
         assert np.array_equal(observation[-1], batch.observations[0])
         assert reward == batch.rewards[0].sum()
         assert truncated == batch.truncated[0]
+
+
+@pytest.mark.parametrize("family", [tcco, nuwa, macc])
+def test_plain_settings_make_a_batch(family: Any) -> None:
+    made = family.batch(2, 1, {"params": {"steps": 7}})
+    made.reset(0)
+    assert made.steps == 7
+    assert made.observations[made.mask].any()
+    with pytest.raises(UserError, match="wireles"):
+        family.batch(2, 1, {"sampler": "wireles"})
+    with pytest.raises(UserError, match="did you mean 'reward'"):
+        family.batch(2, 1, {"rewards": {}})
 
 
 def test_settings_may_be_a_plain_dict_and_unknown_ones_are_refused() -> None:
