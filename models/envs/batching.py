@@ -155,7 +155,7 @@ class Batching(ABC):
         """Call the compiled function: every environment that isn't idle goes on."""
 
     @abstractmethod
-    def _places(self, i: int) -> NDArray[np.int64]:
+    def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts, which are sampled."""
 
     def _network(self, i: int) -> Network:
@@ -212,7 +212,7 @@ class Batching(ABC):
             end = int(self.intervals[i]) * self.interval_us * 1000 - 1
             rows = [
                 (end, place, code, cell["last"])
-                for place in self._places(i)
+                for place in self.places(i)
                 for code in _SAMPLED
                 if (cell := network.state.seen[place * VARIABLES + code])["n"] > 0
             ]

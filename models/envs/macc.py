@@ -33,8 +33,11 @@ class MaccParams(Strict):
     """Flows of the scenario, the first ones, that agents run (Table 1: 3)."""
     routers: tuple[str, ...] = ("core", "core_back")
     """Links, with ``queue: agent``, that agents run (Table 1: 2; which ones is ours)."""
-    step_segments: int = Field(1, ge=1)
-    """By how many segments an action moves the window (eq. 1: 1)."""
+    step_segments: int = Field(10, ge=1)
+    """By how many segments an action moves the window (eq. 1: 1; ten is ours)."""
+    watch_other_queues: bool = False
+    """Whether routers whose queue runs something else are observed and rewarded all the same, to
+    compare with; what they do has no effect then."""
     max_cwnd: int = Field(4096, ge=2)
     """Bound of the window (segments; ours)."""
     start_cwnd: int = Field(200, ge=2)
@@ -111,7 +114,8 @@ class MaccBatch(Batching):
         p = self.params
         flows = _flows(network)[: p.senders]
         names, spec = network.link_names, network.scenario.links
-        there = [name in spec and spec[name].queue == "agent" for name in p.routers]
+        mine = [name for name in spec if p.watch_other_queues or spec[name].queue == "agent"]
+        there = [name in mine for name in p.routers]
         self.mask[i] = [*(np.arange(p.senders) < len(flows)), *there]
         self.flow_of[i], self.link_of[i] = -1, -1
         self.flow_of[i, : len(flows)] = flows
@@ -123,7 +127,8 @@ class MaccBatch(Batching):
     def _go(self) -> None:
         macc_loop.run(self._counter, self._event_loop, self._arrays)
 
-    def _places(self, i: int) -> NDArray[np.int64]:
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
         network, senders = self.networks[i], self.params.senders
         flows = self.flow_of[i, self.mask[i, :senders]]
         links = self.link_of[i, self.mask[i, senders:]] + len(network.state.sub)

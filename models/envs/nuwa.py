@@ -110,7 +110,8 @@ class NuwaBatch(Batching):
     def _go(self) -> None:
         nuwa_loop.run(self._counter, self._event_loop, self._arrays)
 
-    def _places(self, i: int) -> NDArray[np.int64]:
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
         return np.array([int(self.networks[i].connection(0)["sub0"])])
 
 

@@ -123,7 +123,8 @@ class TccoBatch(Batching):
     def _go(self) -> None:
         tcco_loop.run(self._counter, self._event_loop, self._arrays)
 
-    def _places(self, i: int) -> NDArray[np.int64]:
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
         first = int(self.networks[i].connection(0)["sub0"])
         return first + np.flatnonzero(self.mask[i])
 

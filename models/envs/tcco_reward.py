@@ -17,11 +17,14 @@ Float = NDArray[np.float64]
 
 
 class TccoReward(Strict):
-    """Reward of one step, eqs. 10-14 and the rules of section III.C.2; their constants are ours."""
+    """Reward of one step, eqs. 10-14 and the rules of section III.C.2; their constants are ours.
 
-    beta_us: float = Field(5000.0, gt=0)
+    By these T(D_min) allows an RTT of 4 ms and 1.3 base RTTs, whatever the base RTT is.
+    """
+
+    beta_us: float = Field(6600.0, gt=0)
     """Baseline of the RTT that is allowed (beta, eq. 11)."""
-    growth: float = Field(0.22, ge=0)
+    growth: float = Field(1300.0 / 6600.0, ge=0)
     """Growth of it with the base RTT (g, eq. 11)."""
     floor_us: float = Field(2000.0, ge=0)
     """RTT at which the growth begins (D_f, eq. 11)."""
@@ -29,7 +32,7 @@ class TccoReward(Strict):
     """Resolution of the RTT (sigma, eq. 11)."""
     steepness: float = Field(10.0, gt=0)
     """Steepness of the change from throughput to delay (kappa, eq. 12)."""
-    delay_weight: float = Field(1.0, gt=0)
+    delay_weight: float = Field(5.0, gt=0)
     """w_D, eq. 13."""
     throughput_weight: float = Field(2e-9, gt=0)
     """w_rho, eq. 14, per bit/s: 1 at 500 Mbps."""

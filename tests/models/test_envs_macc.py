@@ -40,7 +40,7 @@ def test_agents_and_spaces_are_those_of_the_paper() -> None:
 
 
 def test_windows_move_by_one_segment_and_not_below_one() -> None:
-    env = parallel_env(params=MaccParams(start_cwnd=8))
+    env = parallel_env(params=MaccParams(start_cwnd=8, step_segments=1))
     _, infos = env.reset(seed=1)
     before = [infos[f"sender_{i}"]["target_cwnd"] for i in range(3)]
     *_, infos = env.step(act(sender_0=0, sender_1=1))
