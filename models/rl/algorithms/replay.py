@@ -1,0 +1,107 @@
+"""Double DQN from a ring: TCCO's Transformer on sequences, MA-CC's teams on single steps."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from models.rl.algorithms.base import AgentAlgorithm
+from models.rl.learners.q import QLearner
+from models.rl.networks.dueling import TeamModule
+from models.rl.networks.transformer import TransformerModule
+from models.rl.params import TransformerDqn, Vdn
+from models.rl.ring import Ring, Windows
+
+MEMORY = ("observations", "mask", "actions", "rewards", "terminated", "over")
+
+
+class ReplayAlgorithm(AgentAlgorithm):
+    """Some rows of all environments, then the updates that are due for them."""
+
+    def setup(self, config: Any) -> None:
+        """Make the ring besides."""
+        super().setup(config)
+        told = self.told
+        runners = max(1, self.config.num_env_runners)
+        self.ring = Ring(
+            told["capacity"],
+            told["num_envs"] * runners,
+            self.layout.parts,
+            self.layout.features,
+            length=told.get("context", 1),
+            seed=told["seed"],
+            alpha=told["alpha"],
+        )
+        self._renewed = 0
+
+    @property
+    def epsilon(self) -> float:
+        """Share of random actions now."""
+        told = self.told
+        share = min(1.0, self.steps / told["epsilon_steps"])
+        return float(told["epsilon"] + share * (told["last_epsilon"] - told["epsilon"]))
+
+    def training_step(self) -> None:
+        """Sample and learn in turns until a point of the curve is due."""
+        told = self.told
+        found: dict[str, float] = {}
+        wanted = self.steps + told["report_every"]
+        while self.steps < wanted:
+            before = self.steps
+            fragments = self.gather(rows=told["rows"], epsilon=self.epsilon)
+            if all(one is None for one in fragments):
+                break
+            self.ring.add(fragments)
+            due = self.steps // told["update_every"] - before // told["update_every"]
+            if self.steps >= told["learning_starts"] and self.ring.starts and due:
+                found = self._learn(due)
+                self.send_weights()
+        self.report({"epsilon": self.epsilon, **found})
+
+    def _learn(self, due: int) -> dict[str, float]:
+        """All updates that are due in one call; windows are drawn for all of them first."""
+        told, learner = self.told, cast(QLearner, self.learner)
+        drawn = self.ring.sample(due * told["batch"], told["beta"])
+        arrays = arrays_of(drawn)
+        if told["alpha"]:
+            # By priorities they come in the order of their places.
+            order = self.rng.permutation(len(drawn.places))
+            arrays = {name: value[order] for name, value in arrays.items()}
+        result = self.learn(arrays, minibatch_size=told["batch"])
+        errors = result.pop("errors")
+        if told["alpha"]:
+            self.ring.set_priorities(drawn.places[order], errors)
+        self.updates += due
+        renewals = self.steps // told["target_every"]
+        if told["tau"] == 1.0 and renewals > self._renewed:
+            learner.renew()
+            self._renewed = renewals
+        return {**result, "error": float(np.mean(errors))}
+
+    def get_run(self) -> dict[str, Any]:
+        """With the ring."""
+        return super().get_run() | {"ring": self.ring.get_state(), "renewed": self._renewed}
+
+    def set_run(self, run: dict[str, Any]) -> None:
+        """With the ring."""
+        super().set_run(run)
+        self.ring.set_state(run["ring"])
+        self._renewed = run["renewed"]
+
+
+def arrays_of(drawn: Windows) -> dict[str, Any]:
+    """What a learner takes of windows."""
+    return {name: getattr(drawn, name) for name in (*MEMORY, "weights")}
+
+
+class TransformerDqnAlgorithm(ReplayAlgorithm):
+    """TCCO."""
+
+    Params, Module, Learner = TransformerDqn, TransformerModule, QLearner
+
+
+class VdnAlgorithm(ReplayAlgorithm):
+    """MA-CC."""
+
+    Params, Module, Learner = Vdn, TeamModule, QLearner

@@ -1,0 +1,224 @@
+"""The replay memory: a ring of steps in plain arrays, from which windows are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from models.rl import tree
+from models.rl.fragment import Fragment
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """B windows of L rows and the row after; `models.rl.fragment.Fragment` says what a row is.
+
+    Attributes
+    ----------
+    observations : float32 array [B, L + 1, A, D]
+    mask : bool array [B, L + 1, A]
+    actions : int8 array [B, L + 1, A]
+    rewards : float32 array [B, L + 1]
+    terminated, over : bool array [B, L + 1]
+    places : int64 array [B]
+        For `Ring.set_priorities`.
+    weights : float32 array [B]
+        By which each counts in the loss, so that unlike odds of being drawn don't bias it.
+    """
+
+    observations: Array
+    mask: Array
+    actions: Array
+    rewards: Array
+    terminated: Array
+    over: Array
+    places: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class Ring:
+    """Rows of N lanes, one of each environment; the oldest are overwritten.
+
+    A lane's rows lie one after the other, so a window is one piece of memory. Windows don't cross
+    the end of the arrays, nor the place where the newest row meets the oldest.
+
+    Parameters
+    ----------
+    capacity : int
+        Rows of all lanes together.
+    lanes, parts, features : int
+        N, A and D.
+    length : int
+        L, rows of a window without the one after.
+    seed : int
+        Of its own generator.
+    alpha : float
+        How much priorities matter: 0 draws evenly, 1 as they say.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        lanes: int,
+        parts: int,
+        features: int,
+        length: int = 1,
+        seed: int = 0,
+        alpha: float = 0.0,
+    ) -> None:
+        rows = max(capacity // lanes, 2 * (length + 1))
+        self.rows, self.lanes, self.length, self.alpha = rows, lanes, length, alpha
+        self.arrays: dict[str, Array] = {
+            "observations": np.zeros((lanes, rows, parts, features), np.float32),
+            "mask": np.zeros((lanes, rows, parts), bool),
+            "actions": np.zeros((lanes, rows, parts), np.int8),
+            "rewards": np.zeros((lanes, rows), np.float32),
+            "terminated": np.zeros((lanes, rows), bool),
+            "over": np.zeros((lanes, rows), bool),
+        }
+        self.head = self.filled = 0
+        self.rng = np.random.default_rng(seed)
+        self._windows = {name: self._windowed(array) for name, array in self.arrays.items()}
+        self._tree = tree.new(lanes * rows) if alpha > 0 else None
+        self._most = 1.0
+
+    def _windowed(self, array: Array) -> Array:
+        """All windows of an array as one that shares its memory, [N * R - L, (L + 1) * row]."""
+        flat = array.reshape(self.lanes * self.rows, -1)
+        size, step = flat.shape[1], flat.strides[0]
+        shape = (len(flat) - self.length, (self.length + 1) * size)
+        return as_strided(flat, shape, (step, flat.itemsize), writeable=False)
+
+    def __len__(self) -> int:
+        return self.filled * self.lanes
+
+    @property
+    def starts(self) -> int:
+        """Rows of a lane at which a window can start."""
+        if self.filled < self.rows:
+            return max(0, self.filled - self.length)
+        return max(0, self.head - self.length) + max(0, self.rows - self.length - self.head)
+
+    def add(self, fragments: list[Fragment | None]) -> None:
+        """Add the fragments of all runners, of equally many rows, in the order of their lanes.
+
+        Of a runner that brought None the rows are marked, so that nothing is learned from them.
+        """
+        count = next(len(one.over) for one in fragments if one is not None)
+        share = self.lanes // len(fragments)
+        # In two pieces where they don't fit before the end.
+        for begin in range(0, count, self.rows):
+            end = min(count, begin + self.rows)
+            first = min(end - begin, self.rows - self.head)
+            for a, b in ((begin, begin + first), (begin + first, end)):
+                if b > a:
+                    for number, one in enumerate(fragments):
+                        lanes = slice(number * share, (number + 1) * share)
+                        self._write(one, a, b, lanes, begins=a == 0)
+                    self._advance(b - a)
+
+    def _write(self, one: Fragment | None, a: int, b: int, lanes: slice, begins: bool) -> None:
+        rows = slice(self.head, self.head + b - a)
+        over = self.arrays["over"]
+        if one is None or (one.fresh and begins):
+            over[lanes, self.head - 1] = True
+        if one is None:
+            over[lanes, rows] = True
+            return
+        for name, array in self.arrays.items():
+            array[lanes, rows] = np.swapaxes(getattr(one, name)[a:b], 0, 1)
+
+    def _advance(self, count: int) -> None:
+        if self._tree is not None:
+            gone = np.arange(self.head - self.length, self.head + count)
+            ready = gone[: -self.length]
+            if self.filled < self.rows:
+                ready = ready[ready >= 0]
+            self._prioritise(gone, 0.0)
+            self._prioritise(ready, self._most**self.alpha)
+        self.head = (self.head + count) % self.rows
+        self.filled = min(self.rows, self.filled + count)
+
+    def _prioritise(self, rows: NDArray[np.int64], value: float) -> None:
+        """Give all lanes' windows that start at some rows a priority, where there is such one."""
+        whole = rows % self.rows
+        if value > 0:
+            whole = whole[whole < self.rows - self.length]
+        places = (np.arange(self.lanes)[:, None] * self.rows + whole).ravel()
+        assert self._tree is not None
+        tree.put(self._tree, places, np.full(len(places), value))
+
+    def sample(self, count: int, beta: float = 0.0) -> Windows:
+        """Draw windows; with priorities by them, evenly otherwise.
+
+        Parameters
+        ----------
+        count : int
+        beta : float
+            How far the weights make up for the priorities: 0 not at all, 1 wholly.
+
+        Raises
+        ------
+        ValueError
+            When there is no whole window yet.
+        """
+        if not self.starts:
+            raise ValueError("ring: no whole window yet")
+        weights = np.ones(count, np.float32)
+        if self._tree is None:
+            draw = self.rng.integers(0, self.starts * self.lanes, count)
+            lane, start = np.divmod(draw, self.starts)
+            if self.filled == self.rows:
+                before = max(0, self.head - self.length)
+                start = np.where(start < before, start, start - before + self.head)
+            places = lane * self.rows + start
+        else:
+            places, leaves = tree.draw(self._tree, self.rng.random(count))
+            odds = leaves * (self.starts * self.lanes / self._tree[1])
+            weights = (odds**-beta).astype(np.float32)
+            weights /= weights.max()
+        return Windows(
+            **{name: self._taken(name, places) for name in self.arrays},
+            places=places,
+            weights=weights,
+        )
+
+    def _taken(self, name: str, places: NDArray[np.int64]) -> Array:
+        shape = self.arrays[name].shape[2:]
+        return self._windows[name][places].reshape(len(places), self.length + 1, *shape)
+
+    def set_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
+        """Let windows be drawn by how wrong their values were; those overwritten since are left."""
+        if self._tree is None:
+            return
+        value = np.abs(errors).astype(np.float64) + 1e-6
+        self._most = max(self._most, float(value.max()))
+        there = self._tree[len(self._tree) // 2 + places] > 0
+        tree.put(self._tree, places[there], value[there] ** self.alpha)
+
+    def get_state(self) -> dict[str, Any]:
+        """Rows that are filled, priorities and the generator."""
+        state: dict[str, Any] = {name: one[:, : self.filled] for name, one in self.arrays.items()}
+        state |= {"head": self.head, "filled": self.filled, "most": self._most}
+        state["rng"] = self.rng.bit_generator.state
+        if self._tree is not None:
+            half = len(self._tree) // 2
+            state["tree"] = self._tree[half : half + self.lanes * self.rows]
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on where `get_state` was called."""
+        self.head, self.filled, self._most = state["head"], state["filled"], state["most"]
+        for name, array in self.arrays.items():
+            array[:, : self.filled] = state[name]
+        self.rng.bit_generator.state = state["rng"]
+        if self._tree is not None:
+            leaves = np.asarray(state["tree"])
+            self._tree[:] = 0.0
+            tree.put(self._tree, np.arange(len(leaves)), leaves)
