@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
+import ray
 import torch
 from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
@@ -196,6 +197,8 @@ class BatchRunner(EnvRunner):
         """Take over weights; a runner that begins later has other episodes than the first."""
         if COMPONENT_RL_MODULE in state:
             weights = state[COMPONENT_RL_MODULE]
+            if isinstance(weights, ray.ObjectRef):
+                weights = ray.get(weights)
             self.module.set_state(weights.get(DEFAULT_MODULE_ID, weights))
         self._seq_no = state.get(WEIGHTS_SEQ_NO, self._seq_no)
         if self.env is None:

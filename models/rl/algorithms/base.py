@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
+from data.errors import UserError
 from models.rl.fragment import Fragment
 from models.rl.layout import Layout
 from models.rl.learners.base import AgentLearner
@@ -20,6 +22,8 @@ from models.rl.networks.module import AgentModule
 from models.rl.params import Run
 from models.rl.runner import BatchRunner, make
 
+PATIENCE = 60
+"""Times in a row that no runner may answer, a second apart."""
 RECENT = 100
 """Episodes over which the return is averaged."""
 
@@ -117,6 +121,7 @@ class AgentAlgorithm(Algorithm):
             self.runner.module = self.learner.agent
         self.steps = self.updates = self.episodes = 0
         self.recent: list[float] = []
+        self._failed = 0
         self.curve: list[dict[str, float]] = []
         self.rng = np.random.default_rng([self.told["seed"], 1])
 
@@ -145,7 +150,19 @@ class AgentAlgorithm(Algorithm):
         for fragment in found:
             if fragment is not None:
                 self._count(fragment)
+        self._watch(found)
         return found
+
+    def _watch(self, found: list[Fragment | None]) -> None:
+        """Give those that begin anew time, but not for ever."""
+        self._failed = 0 if any(found) else self._failed + 1
+        if self._failed > PATIENCE:
+            raise UserError(
+                f"no runner has answered {self._failed} times: look into Ray's logs for why they "
+                "end, or sample in this process with runners=0"
+            )
+        if self._failed:
+            time.sleep(1.0)
 
     def _count(self, fragment: Fragment) -> None:
         if self.steps < self.told["warmup"]:
@@ -241,23 +258,29 @@ class AgentAlgorithm(Algorithm):
         np.random.set_state((name, keys, *rest))  # noqa: NPY002
         self._set_places(run["runners"])
 
-    def _places(self) -> list[dict[str, Any]]:
+    def _places(self) -> list[tuple[int, dict[str, Any]]]:
         if self.runner is not None:
-            return [self.runner.get_place()]
-        found: list[dict[str, Any]] = self.env_runner_group.foreach_env_runner(
-            lambda runner: runner.get_place(), local_env_runner=False
+            return [(0, self.runner.get_place())]
+        found: list[tuple[int, dict[str, Any]]] = self.env_runner_group.foreach_env_runner(
+            lambda runner: (runner.worker_index, runner.get_place()), local_env_runner=False
         )
         return found
 
-    def _set_places(self, places: list[dict[str, Any]]) -> None:
+    def _set_places(self, places: list[tuple[int, dict[str, Any]]]) -> None:
+        by_number = dict(places)
         if self.runner is not None:
-            self.runner.set_place(places[0])
+            self.runner.set_place(by_number[0])
             return
-        by_number = dict(enumerate(places, start=1))
-        self.env_runner_group.foreach_env_runner(
-            lambda runner: runner.set_place(by_number[runner.worker_index]),
-            local_env_runner=False,
-        )
+        steps = {NUM_ENV_STEPS_SAMPLED_LIFETIME: self.steps}
+
+        def go_on(runner: BatchRunner) -> None:
+            # One that was dead when the checkpoint was written begins anew.
+            if runner.worker_index in by_number:
+                runner.set_place(by_number[runner.worker_index])
+            else:
+                runner.set_state(steps)
+
+        self.env_runner_group.foreach_env_runner(go_on, local_env_runner=False)
         self.send_weights()
 
     def cleanup(self) -> None:

@@ -121,7 +121,8 @@ class AgentLearner(TorchLearner):
 
     def standardise(self, *seen: Any) -> None:
         """Let the module learn what inputs and rewards look like; see `Standardise.learn`."""
-        self.agent.standardise.learn(*(torch.as_tensor(one) for one in seen))
+        # Copied: what came from another process can't be written, which torch warns of.
+        self.agent.standardise.learn(*(torch.tensor(one) for one in seen))
 
 
 def _minibatches(
