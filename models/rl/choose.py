@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from models.rl.layout import Layout
@@ -50,10 +51,7 @@ def mostly_best(
     scores: Scores, epsilon: float, table: NDArray[np.float64], rng: np.random.Generator
 ) -> Actions:
     """The best action, or with probability epsilon a random one by `odds`, part by part."""
-    found = best(scores)
-    draws = rng.random((2, *found.shape))
-    random = (draws[1][:, :, None] >= table).sum(axis=2)
-    return np.where(draws[0] < epsilon, random, found)
+    return _mostly_best(scores, epsilon, table, rng.random((*scores.shape[:2], 2)))
 
 
 def sampled(scores: Scores, rng: np.random.Generator) -> tuple[Actions, NDArray[np.float32]]:
@@ -64,12 +62,47 @@ def sampled(scores: Scores, rng: np.random.Generator) -> tuple[Actions, NDArray[
     actions : int64 array [N, A]
     logp : float32 array [N, A]
     """
-    shifted = scores.astype(np.float64)
-    shifted -= shifted.max(axis=2, keepdims=True)
-    weight = np.exp(shifted)
-    total = weight.cumsum(axis=2)
-    whole = total[:, :, -1:]
-    draw = rng.random(total.shape[:2])[:, :, None] * whole
-    actions: Actions = (draw >= total).sum(axis=2)
-    chosen = np.take_along_axis(shifted, actions[:, :, None], axis=2) - np.log(whole)
-    return actions, chosen[:, :, 0].astype(np.float32)
+    return _sampled(scores, rng.random(scores.shape[:2]))
+
+
+@njit(cache=True)
+def _mostly_best(
+    scores: Scores, epsilon: float, table: NDArray[np.float64], draws: NDArray[np.float64]
+) -> Actions:
+    lanes, parts, actions = scores.shape
+    found = np.zeros((lanes, parts), np.int64)
+    for n in range(lanes):
+        for a in range(parts):
+            if draws[n, a, 0] < epsilon:
+                while draws[n, a, 1] >= table[a, found[n, a]]:
+                    found[n, a] += 1
+            else:
+                for c in range(1, actions):
+                    if scores[n, a, c] > scores[n, a, found[n, a]]:
+                        found[n, a] = c
+    return found
+
+
+@njit(cache=True)
+def _sampled(scores: Scores, draws: NDArray[np.float64]) -> tuple[Actions, NDArray[np.float32]]:
+    lanes, parts, actions = scores.shape
+    found, logp = np.zeros((lanes, parts), np.int64), np.zeros((lanes, parts), np.float32)
+    weight = np.empty(actions)
+    for n in range(lanes):
+        for a in range(parts):
+            # Taken off before the exponential, which would overflow.
+            most = scores[n, a].max()
+            total = 0.0
+            for c in range(actions):
+                weight[c] = np.exp(np.float64(scores[n, a, c]) - most)
+                total += weight[c]
+            left = draws[n, a] * total
+            for c in range(actions):
+                if weight[c] > 0.0:
+                    # The last one if rounding leads past all.
+                    found[n, a] = c
+                    left -= weight[c]
+                    if left < 0.0:
+                        break
+            logp[n, a] = np.log(weight[found[n, a]] / total)
+    return found, logp

@@ -33,10 +33,26 @@ def put(tree: Tree, leaves: NDArray[np.int64], values: Tree) -> None:
 
 
 @njit(cache=True)
-def draw(tree: Tree, shares: Tree) -> tuple[NDArray[np.int64], Tree]:
-    """Leaves at shares (0 to 1) of the total, one in each of equal strata, and their values."""
+def draw(tree: Tree, shares: Tree, beta: float) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Draw one leaf in each of equal strata of the total.
+
+    Parameters
+    ----------
+    tree : float64 array [2 n]
+    shares : float64 array [B]
+        Where in its stratum, 0 to 1.
+    beta : float
+        How far weights make up for the odds.
+
+    Returns
+    -------
+    leaves : int64 array [B]
+    weights : float32 array [B]
+        Values to the power of ``-beta``, over the greatest of them.
+    """
     half, count = len(tree) // 2, len(shares)
-    leaves, values = np.empty(count, np.int64), np.empty(count)
+    leaves, weights = np.empty(count, np.int64), np.empty(count, np.float32)
+    least = np.inf
     for k in range(count):
         left = (k + shares[k]) / count * tree[1]
         node = 1
@@ -46,5 +62,8 @@ def draw(tree: Tree, shares: Tree) -> tuple[NDArray[np.int64], Tree]:
             if left >= tree[node] and tree[node + 1] > 0.0:
                 left -= tree[node]
                 node += 1
-        leaves[k], values[k] = node - half, tree[node]
-    return leaves, values
+        leaves[k] = node - half
+        least = min(least, tree[node])
+    for k in range(count):
+        weights[k] = (least / tree[half + leaves[k]]) ** beta
+    return leaves, weights

@@ -109,7 +109,8 @@ def test_a_tree_holds_sums_and_draws_no_empty_leaf():
     one = tree.new(5)
     tree.put(one, np.array([0, 3, 4]), np.array([1.0, 2.0, 1.0]))
     assert one[1] == 4.0
-    leaves, values = tree.draw(one, np.random.default_rng(0).random(4000))
+    leaves, weights = tree.draw(one, np.random.default_rng(0).random(4000), 0.5)
     assert np.bincount(leaves, minlength=5).tolist() == pytest.approx([1000, 0, 0, 2000, 1000], 5)
-    assert values[leaves == 3][0] == 2.0
+    assert weights[leaves == 3][0] == pytest.approx(0.5**0.5)
+    assert weights[leaves == 0][0] == 1.0
     assert set(leaves) == {0, 3, 4}
