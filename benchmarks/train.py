@@ -88,7 +88,7 @@ def runner(algorithm: Any, repeats: int, rows: int = 40) -> dict[str, float]:
     one = BatchRunner(config=config, worker_index=0, num_workers=0)
     one.module = algorithm.learner.agent
     how: dict[str, Any] = {"rows": rows}
-    how |= {"chunk": 20} if "window" in algorithm.told else {"epsilon": 0.1}
+    how |= {"chunk": 20} if "window" in algorithm.settings else {"epsilon": 0.1}
     one.sample(**how)
     env, module = one.env, one.module
     seen, mask = torch.from_numpy(env.observations), torch.from_numpy(env.mask)

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from data.errors import unknown_name
-from models.rl import params
-from models.rl.params import Run
 
 if TYPE_CHECKING:
     from models.rl.algorithms.base import AgentAlgorithm
+    from models.rl.params import Run
+
+
+Tried = tuple[float, float] | list[Any]
+DQN: dict[str, Tried] = {
+    "rate": (1e-4, 2e-3),
+    "gamma": [0.9, 0.95, 0.969, 0.99],
+    "target_every": [1_000, 4_000, 10_000],
+    "update_every": [4, 8, 16],
+    "alpha": [0.0, 0.6],
+}
+PPO: dict[str, Tried] = {
+    "rate": (1e-4, 3e-3),
+    "gamma": [0.9, 0.95, 0.99],
+    "lambda": [0.8, 0.9, 0.95],
+    "entropy_weight": (1e-3, 3e-2),
+    "epochs": [3, 6, 10],
+}
+VDN: dict[str, Tried] = {
+    "rate": (3e-4, 1e-2),
+    "gamma": [0.8, 0.9, 0.95],
+    "tau": (5e-3, 1e-1),
+    "batch": [64, 128, 256],
+    "update_every": [4, 8, 16],
+}
 
 
 @dataclass(frozen=True)
@@ -24,62 +48,84 @@ class Agent:
         Makes its environments; see `models.rl.runner.make`.
     algorithm : str
         ``module:class``.
-    params : type
-        Settings of its training, with its defaults.
+    params : str
+        ``module:class`` of its training's settings.
     summary : str
         What it is, in a few words.
+    search : mapping
+        Setting -> what a search tries: lowest and highest (even over their logarithm) as a tuple,
+        or a list to choose from.
     """
 
     maker: str
     algorithm: str
-    params: type[Run]
+    params: str
     summary: str
+    search: Mapping[str, Tried]
 
     def load(self) -> type[AgentAlgorithm]:
         """Its algorithm, which imports Ray and torch."""
-        module, _, name = self.algorithm.partition(":")
-        return cast("type[AgentAlgorithm]", getattr(importlib.import_module(module), name))
+        return cast("type[AgentAlgorithm]", _imported(self.algorithm))
+
+    def settings(self) -> type[Run]:
+        """Type of its training's settings."""
+        return cast("type[Run]", _imported(self.params))
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 AGENTS: dict[str, Agent] = {
     "tcco": Agent(
         "models.envs.tcco:batch",
         "models.rl.algorithms.replay:TransformerDqnAlgorithm",
-        params.TransformerDqn,
+        "models.rl.params:TransformerDqn",
         "windows of all subflows of an MPTCP connection (Transformer, DQN)",
+        DQN,
     ),
     "nuwa": Agent(
         "models.envs.nuwa:batch",
         "models.rl.algorithms.ppo:PpoAlgorithm",
-        params.RecurrentPpo,
+        "models.rl.params:RecurrentPpo",
         "a receiver that steers its sender (LSTM, PPO)",
+        PPO,
     ),
     "macc": Agent(
         "models.envs.macc:batch",
         "models.rl.algorithms.replay:VdnAlgorithm",
-        params.Macc,
+        "models.rl.params:Macc",
         "senders and routers that cooperate (VDN)",
+        VDN,
     ),
+}
+"""Name, as in ``cczoo train NAME``, -> agent."""
+
+KNOWN: dict[str, Agent] = {
     "recall": Agent(
         "models.rl.known:recall",
         "models.rl.algorithms.ppo:PpoAlgorithm",
-        params.RecurrentPpo,
+        "models.rl.params:RecurrentPpo",
         "a known optimum for a network with memory: 1",
+        PPO,
     ),
     "recall-transformer": Agent(
         "models.rl.known:recall",
         "models.rl.algorithms.replay:TransformerDqnAlgorithm",
-        params.TransformerDqn,
+        "models.rl.params:TransformerDqn",
         "as recall, for the Transformer",
+        DQN,
     ),
     "matrix": Agent(
         "models.rl.known:matrix",
         "models.rl.algorithms.replay:VdnAlgorithm",
-        params.Vdn,
+        "models.rl.params:Vdn",
         "a known optimum for a team: 1 a step",
+        VDN,
     ),
 }
-"""Name -> agent."""
+"""Those whose best return is known, for tests and benchmarks."""
 
 
 def agent(name: str) -> Agent:
@@ -90,9 +136,10 @@ def agent(name: str) -> Agent:
     UserError
         With the nearest name, where there is none.
     """
-    if name not in AGENTS:
-        raise unknown_name("agent", name, AGENTS)
-    return AGENTS[name]
+    known = AGENTS | KNOWN
+    if name not in known:
+        raise unknown_name("agent", name, known)
+    return known[name]
 
 
 def settings(name: str, changes: dict[str, Any]) -> Run:
@@ -103,4 +150,4 @@ def settings(name: str, changes: dict[str, Any]) -> Run:
     UserError
         When one has no such key or value.
     """
-    return agent(name).params.parse(changes, f"train {name}")
+    return agent(name).settings().parse(changes, f"train {name}")

@@ -184,8 +184,10 @@ class Ring:
         else:
             places, weights = tree.draw(self._tree, draw, beta)
         rows = (count, self.length + 1)
-        found = [one[places].reshape(rows + shape) for one, shape in self._windows]
-        return Windows(*found, places, weights)
+        seen, mask, actions, rewards, terminated, over = (
+            one[places].reshape(rows + shape) for one, shape in self._windows
+        )
+        return Windows(seen, mask, actions, rewards, terminated, over, places, weights)
 
     def set_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
         """Let windows be drawn by how wrong their values were; those overwritten since are left."""

@@ -53,7 +53,7 @@ class BatchRunner(EnvRunner):
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
         torch.set_num_threads(1)
-        self.told: dict[str, Any] = dict(config.env_config)
+        self.given: dict[str, Any] = dict(config.env_config)
         # In the trainer's process it acts with the very network that learns.
         self.module: Any = config.rl_module_spec.build() if config.num_env_runners else None
         self.env = None
@@ -62,13 +62,13 @@ class BatchRunner(EnvRunner):
 
     def make_env(self) -> None:
         """Begin the episodes, seeded with the run's seed, the runner and when it begins."""
-        told = self.told
-        self.env = make(told["maker"], told["num_envs"], told["threads"], told["settings"])
+        given = self.given
+        self.env = make(given["maker"], given["num_envs"], given["threads"], given["settings"])
         self.layout = Layout.of(self.env)
         key = [int(self.config.seed or 0), self.worker_index, self.num_env_steps_sampled_lifetime]
         self.rng = np.random.default_rng(key)
         self.env.reset(int(self.rng.integers(1 << 31)))
-        self._odds = choose.odds(self.layout, told["odds"])
+        self._odds = choose.odds(self.layout, given["odds"])
         lanes = self.env.num_envs
         self._state = self._initial(lanes)
         self._blank = self._initial(1)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
 from data.files import write_text
 from models.rl import agents, checkpoint
+from models.rl.judge import greedy_returns
 from models.rl.params import Run
 
 CURVE = "curve.json"
+VALIDATION = 1_000_003
+"""Added to a training's seed for the episodes that judge it."""
 FREE = {"steps", "threads", "checkpoint_min"}
 """Settings that a training may have changed when it goes on."""
 
@@ -45,7 +48,7 @@ class Progress:
     point: dict[str, float]
 
 
-Told = Callable[[Progress], object]
+Watch = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,15 @@ class Trained:
     whole : bool
         Whether all steps were done; otherwise it was asked to stop.
     steps_per_s : float
+    judged : list of float
+        Returns of the greedy policy in episodes of their own, if asked for.
     """
 
     curve: list[dict[str, float]]
     checkpoint: Path
     whole: bool
     steps_per_s: float
+    judged: list[float]
 
 
 def train(
@@ -74,8 +80,9 @@ def train(
     out: Path,
     *,
     resume: bool = False,
-    told: Told | None = None,
+    watch: Watch | None = None,
     stop: Callable[[], bool] = lambda: False,
+    judge: int = 0,
 ) -> Trained:
     """Train an agent.
 
@@ -89,10 +96,12 @@ def train(
         Folder of its checkpoint and of ``curve.json``.
     resume : bool
         Go on from the checkpoint in ``out``, if there is one, to the same curve as without a break.
-    told : callable, optional
+    watch : callable, optional
         Called with each `Progress`.
     stop : callable, optional
-        Asked now and then whether to end early, with a checkpoint.
+        Asked after each round whether to end early, with a checkpoint.
+    judge : int
+        Episodes in which to judge the greedy policy at the end.
 
     Returns
     -------
@@ -110,7 +119,11 @@ def train(
     try:
         if found:
             go_on(algorithm, name, params, found)
-        return _run(algorithm, name, params, out, told, stop)
+        found_now = _run(algorithm, name, params, out, watch, stop)
+        if judge and found_now.whole:
+            returns = greedy_returns(algorithm, judge, seed=VALIDATION + params.seed)
+            return replace(found_now, judged=returns.tolist())
+        return found_now
     finally:
         algorithm.stop()
 
@@ -166,7 +179,7 @@ def _run(
     name: str,
     params: Run,
     out: Path,
-    told: Told | None,
+    watch: Watch | None,
     stop: Callable[[], bool],
 ) -> Trained:
     first, begun = algorithm.steps, time.monotonic()
@@ -176,14 +189,14 @@ def _run(
         algorithm.train()
         now = time.monotonic()
         speed = (algorithm.steps - first) / (now - begun)
-        if told is not None:
+        if watch is not None:
             left = max(0.0, (params.steps - algorithm.steps) / max(speed, 1e-9))
             point = algorithm.curve[-1]
-            told(Progress(algorithm.steps, params.steps, point.get("return"), speed, left, point))
+            watch(Progress(algorithm.steps, params.steps, point.get("return"), speed, left, point))
         stopped, path = stop(), None
         if now - saved > 60 * params.checkpoint_min:
             path = save(algorithm, name, params, out)
             saved = time.monotonic()
     path = path or save(algorithm, name, params, out)
     speed = (algorithm.steps - first) / max(time.monotonic() - begun, 1e-9)
-    return Trained(algorithm.curve, path, algorithm.steps >= params.steps, speed)
+    return Trained(algorithm.curve, path, algorithm.steps >= params.steps, speed, [])

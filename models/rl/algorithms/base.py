@@ -59,8 +59,8 @@ class AgentConfig(AlgorithmConfig):
         layout = Layout.of(env)
         env.close()
         observations, actions = layout.spaces()
-        told = params.model_dump(by_alias=False)
-        model = {"layout": layout.plain(), "network": told}
+        settings = params.model_dump(by_alias=False)
+        model = {"layout": layout.plain(), "network": settings}
         spec = RLModuleSpec(
             module_class=algorithm.Module,
             observation_space=observations,
@@ -76,7 +76,7 @@ class AgentConfig(AlgorithmConfig):
                 "num_envs": params.num_envs,
                 "threads": params.threads,
                 "settings": params.env,
-                "odds": told.get("random", {}),
+                "odds": settings.get("random", {}),
             },
         )
         config.env_runners(
@@ -85,7 +85,9 @@ class AgentConfig(AlgorithmConfig):
             create_local_env_runner=False,
             validate_env_runners_after_construction=True,
         )
-        config.learners(num_learners=0, learner_class=algorithm.Learner, learner_config_dict=told)
+        config.learners(
+            num_learners=0, learner_class=algorithm.Learner, learner_config_dict=settings
+        )
         config.rl_module(rl_module_spec=spec)
         config.fault_tolerance(
             restart_failed_env_runners=True,
@@ -113,7 +115,7 @@ class AgentAlgorithm(Algorithm):
         """Make runners, learner and counters."""
         torch.set_num_threads(1)
         super().setup(config)
-        self.told: dict[str, Any] = self.config.learner_config_dict
+        self.settings: dict[str, Any] = self.config.learner_config_dict
         self.layout = Layout.read(self.config.rl_module_spec.model_config["layout"])
         self.runner: BatchRunner | None = None
         if not self.config.num_env_runners:
@@ -123,7 +125,7 @@ class AgentAlgorithm(Algorithm):
         self.recent: list[float] = []
         self._failed = 0
         self.curve: list[dict[str, float]] = []
-        self.rng = np.random.default_rng([self.told["seed"], 1])
+        self.rng = np.random.default_rng([self.settings["seed"], 1])
 
     def _setup_logdir(self) -> None:
         # Results are reported by who calls `train`; RLlib would make a folder in the home.
@@ -165,7 +167,7 @@ class AgentAlgorithm(Algorithm):
             time.sleep(1.0)
 
     def _count(self, fragment: Fragment) -> None:
-        if self.steps < self.told["warmup"]:
+        if self.steps < self.settings["warmup"]:
             self.learner.standardise(
                 fragment.observations, fragment.mask, fragment.rewards, ~fragment.over
             )

@@ -21,17 +21,19 @@ class PpoAlgorithm(AgentAlgorithm):
 
     def training_step(self) -> None:
         """Sample, then learn."""
-        told = self.told
-        gathered = self.gather(rows=told["rows"], chunk=told["window"])
+        settings = self.settings
+        gathered = self.gather(rows=settings["rows"], chunk=settings["window"])
         fragments = [one for one in gathered if one is not None]
         if not fragments:
             return
         scale = self.learner.agent.standardise.rewarded()[1]
-        parts = [windows(one, told["window"], self._wanted(one, scale)) for one in fragments]
+        parts = [windows(one, settings["window"], self._wanted(one, scale)) for one in fragments]
         arrays = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-        size = max(1, len(arrays["over"]) // told["minibatches"])
-        result = self.learn(arrays, num_epochs=told["epochs"], minibatch_size=size, rng=self.rng)
-        self.updates += told["epochs"] * told["minibatches"]
+        size = max(1, len(arrays["over"]) // settings["minibatches"])
+        result = self.learn(
+            arrays, num_epochs=settings["epochs"], minibatch_size=size, rng=self.rng
+        )
+        self.updates += settings["epochs"] * settings["minibatches"]
         self.send_weights()
         self.report(result)
 
@@ -43,8 +45,8 @@ class PpoAlgorithm(AgentAlgorithm):
             one.values,
             one.terminated,
             one.over,
-            self.told["gamma"],
-            self.told["lambda_"],
+            self.settings["gamma"],
+            self.settings["lambda_"],
         )
         return {"advantages": found, "wanted": found + one.values[:-1]}
 

@@ -22,59 +22,59 @@ class ReplayAlgorithm(AgentAlgorithm):
     def setup(self, config: Any) -> None:
         """Make the ring besides."""
         super().setup(config)
-        told = self.told
+        settings = self.settings
         runners = max(1, self.config.num_env_runners)
         self.ring = Ring(
-            told["capacity"],
-            told["num_envs"] * runners,
+            settings["capacity"],
+            settings["num_envs"] * runners,
             self.layout.parts,
             self.layout.features,
-            length=told.get("context", 1),
-            seed=told["seed"],
-            alpha=told["alpha"],
+            length=settings.get("context", 1),
+            seed=settings["seed"],
+            alpha=settings["alpha"],
         )
         self._renewed = 0
 
     @property
     def epsilon(self) -> float:
         """Share of random actions now."""
-        told = self.told
-        share = min(1.0, self.steps / told["epsilon_steps"])
-        return float(told["epsilon"] + share * (told["last_epsilon"] - told["epsilon"]))
+        settings = self.settings
+        share = min(1.0, self.steps / settings["epsilon_steps"])
+        return float(settings["epsilon"] + share * (settings["last_epsilon"] - settings["epsilon"]))
 
     def training_step(self) -> None:
         """Sample and learn in turns until a point of the curve is due."""
-        told = self.told
+        settings = self.settings
         found: dict[str, float] = {}
-        wanted = self.steps + told["report_every"]
+        wanted = self.steps + settings["report_every"]
         while self.steps < wanted:
             before = self.steps
-            fragments = self.gather(rows=told["rows"], epsilon=self.epsilon)
+            fragments = self.gather(rows=settings["rows"], epsilon=self.epsilon)
             if all(one is None for one in fragments):
                 break
             self.ring.add(fragments)
-            due = self.steps // told["update_every"] - before // told["update_every"]
-            if self.steps >= told["learning_starts"] and self.ring.starts and due:
+            due = self.steps // settings["update_every"] - before // settings["update_every"]
+            if self.steps >= settings["learning_starts"] and self.ring.starts and due:
                 found = self._learn(due)
                 self.send_weights()
         self.report({"epsilon": self.epsilon, **found})
 
     def _learn(self, due: int) -> dict[str, float]:
         """All updates that are due in one call; windows are drawn for all of them first."""
-        told, learner = self.told, cast(QLearner, self.learner)
-        drawn = self.ring.sample(due * told["batch"], told["beta"])
+        settings, learner = self.settings, cast(QLearner, self.learner)
+        drawn = self.ring.sample(due * settings["batch"], settings["beta"])
         arrays = arrays_of(drawn)
-        if told["alpha"]:
+        if settings["alpha"]:
             # By priorities they come in the order of their places.
             order = self.rng.permutation(len(drawn.places))
             arrays = {name: value[order] for name, value in arrays.items()}
-        result = self.learn(arrays, minibatch_size=told["batch"])
+        result = self.learn(arrays, minibatch_size=settings["batch"])
         errors = result.pop("errors")
-        if told["alpha"]:
+        if settings["alpha"]:
             self.ring.set_priorities(drawn.places[order], errors)
         self.updates += due
-        renewals = self.steps // told["target_every"]
-        if told["tau"] == 1.0 and renewals > self._renewed:
+        renewals = self.steps // settings["target_every"]
+        if settings["tau"] == 1.0 and renewals > self._renewed:
             learner.renew()
             self._renewed = renewals
         return {**result, "error": float(np.mean(errors))}

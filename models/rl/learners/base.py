@@ -31,7 +31,7 @@ class AgentLearner(TorchLearner):
         """Make the network and its optimiser."""
         super().build()
         self.agent: AgentModule = self._module[DEFAULT_MODULE_ID]
-        self.told: dict[str, Any] = self.config.learner_config_dict
+        self.settings: dict[str, Any] = self.config.learner_config_dict
         self.optimiser: torch.optim.Optimizer = self.get_optimizer()
         self.weights = [p for group in self.optimiser.param_groups for p in group["params"]]
 
@@ -105,19 +105,19 @@ class AgentLearner(TorchLearner):
         loss, report = self.loss(batch)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.weights, self.told["clip"])
+        torch.nn.utils.clip_grad_norm_(self.weights, self.settings["clip"])
         self.optimiser.step()
         self.after_step()
         report["loss"] = loss.detach()
         return report
 
     def _set_rate(self, done: int) -> None:
-        told = self.told
-        share = min(1.0, done / told["steps"])
+        settings = self.settings
+        share = min(1.0, done / settings["steps"])
         # No rate falls from below the last one.
-        last = min(told["rate"], told["last_rate"])
+        last = min(settings["rate"], settings["last_rate"])
         for group in self.optimiser.param_groups:
-            group["lr"] = told["rate"] + share * (last - told["rate"])
+            group["lr"] = settings["rate"] + share * (last - settings["rate"])
 
     def standardise(self, *seen: Any) -> None:
         """Let the module learn what inputs and rewards look like; see `Standardise.learn`."""

@@ -51,7 +51,7 @@ class PpoLearner(AgentLearner):
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The clipped objective, the critic's squared error, and a bonus for staying undecided."""
-        told, mask, over = self.told, batch["mask"], batch["over"]
+        settings, mask, over = self.settings, batch["mask"], batch["over"]
         acted = (~over).float()
         count = acted.sum().clamp(min=1.0)
         seen = self.agent.standardise(batch["observations"], mask)
@@ -66,9 +66,9 @@ class PpoLearner(AgentLearner):
         spread = (((advantage - mean) * acted).square().sum() / count).sqrt()
         advantage = (advantage - mean) / (spread + 1e-8)
         ratio = (logp - batch["logp"]).exp()
-        held = ratio.clamp(1 - told["ratio"], 1 + told["ratio"])
+        held = ratio.clamp(1 - settings["ratio"], 1 + settings["ratio"])
         policy = -(minimum(ratio * advantage, held * advantage) * acted).sum() / count
         critic = ((values - batch["wanted"]).square() * acted).sum() / count
-        loss = policy + told["value_weight"] * critic - told["entropy_weight"] * entropy
+        loss = policy + settings["value_weight"] * critic - settings["entropy_weight"] * entropy
         kl = ((batch["logp"] - logp) * acted).sum() / count
         return loss, {"critic": critic.detach(), "entropy": entropy.detach(), "kl": kl.detach()}

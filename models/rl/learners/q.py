@@ -66,7 +66,7 @@ class QLearner(AgentLearner):
         length = over.shape[1] - 1
         now, best, target = self.agent.values(seen, mask, over, length)
         rewards = batch["rewards"][:, :-1]
-        if self.told["centre"]:
+        if self.settings["centre"]:
             rewards = rewards - self.agent.standardise.rewarded()[0]
         error = td_errors(
             now,
@@ -76,7 +76,7 @@ class QLearner(AgentLearner):
             mask,
             rewards,
             batch["terminated"][:, :-1],
-            self.told["gamma"],
+            self.settings["gamma"],
         )
         acted = ~over[:, :-1]
         square = error.square() * acted * batch["weights"][:, None]
@@ -87,8 +87,8 @@ class QLearner(AgentLearner):
 
     def after_step(self) -> None:
         """Move a soft target a little; a hard one is renewed by the algorithm's count of steps."""
-        if self.told["tau"] < 1.0:
-            self.renew(self.told["tau"])
+        if self.settings["tau"] < 1.0:
+            self.renew(self.settings["tau"])
 
     def renew(self, tau: float = 1.0) -> None:
         """Let the target take over a share of the network."""

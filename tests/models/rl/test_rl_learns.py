@@ -27,7 +27,7 @@ def found(name, **changes):
     try:
         while algorithm.steps < params.steps:
             algorithm.train()
-        return greedy_returns(algorithm, 8, seed=1_000_003).mean()
+        return greedy_returns(algorithm, 128, seed=1_000_003).mean()
     finally:
         algorithm.stop()
 

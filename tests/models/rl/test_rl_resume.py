@@ -107,7 +107,7 @@ def test_being_asked_to_stop_leaves_a_checkpoint(tmp_path):
     params = settings("matrix", 5_000).model_copy(update={"checkpoint_min": 60.0})
     seen = []
     found = training.train(
-        "matrix", params, tmp_path, told=seen.append, stop=lambda: len(seen) == 3
+        "matrix", params, tmp_path, watch=seen.append, stop=lambda: len(seen) == 3
     )
     assert not found.whole
     assert checkpoint.latest(tmp_path) == found.checkpoint
