@@ -21,16 +21,16 @@ import torch
 
 from models.rl import agents, training
 from models.rl.fragment import Fragment
-from models.rl.known import Matrix, Recall
 from models.rl.ring import Ring
+from models.rl.runner import BatchRunner, make
 
 AIMS = {"overhead": 1.3, "runner_us": 5.0, "sample_us": 50.0}
-AGENTS: dict[str, tuple[str, type, type]] = {
-    "tcco": ("recall-transformer", plain_rl.Sequences, Recall),
-    "nuwa": ("recall", plain_rl.Policy, Recall),
-    "macc": ("matrix", plain_rl.Team, Matrix),
+AGENTS: dict[str, tuple[str, type]] = {
+    "tcco": ("recall-transformer", plain_rl.Sequences),
+    "nuwa": ("recall", plain_rl.Policy),
+    "macc": ("matrix", plain_rl.Team),
 }
-"""Agent -> its stand-in with a known optimum, the plain loop, the environment."""
+"""Agent -> its stand-in with a known optimum, the plain loop."""
 STEPS = {"tcco": 1_000, "nuwa": 2_560, "macc": 4_000}
 """Steps of one turn."""
 
@@ -41,14 +41,16 @@ def spent(work: Callable[[], object]) -> float:
     return time.process_time() - begun
 
 
-def turns(agent: str, repeats: int) -> dict[str, Any]:
+def turns(agent: str, repeats: int, own: bool) -> dict[str, Any]:
     """CPU time of both, in turns."""
-    name, plain, kind = AGENTS[agent]
+    name, plain = AGENTS[agent]
+    name = agent if own else name
     steps = STEPS[agent]
     params = agents.settings(name, {"learning_starts": 1_000} if agent != "nuwa" else {})
     algorithm = training.start(name, params)
     rows = (repeats + 4) * steps // params.num_envs + 100
-    loop = plain(kind(params.num_envs), params, rows)
+    maker = agents.agent(name).maker
+    loop = plain(make(maker, params.num_envs, params.threads, params.env), params, rows)
 
     def ours() -> None:
         until = algorithm.steps + steps
@@ -81,8 +83,6 @@ def turns(agent: str, repeats: int) -> dict[str, Any]:
 
 def runner(algorithm: Any, repeats: int, rows: int = 40) -> dict[str, float]:
     """What a runner of 64 environments adds to its network and its environments."""
-    from models.rl.runner import BatchRunner
-
     config = algorithm.config.copy(copy_frozen=False)
     config.env_config = config.env_config | {"num_envs": 64}
     one = BatchRunner(config=config, worker_index=0, num_workers=0)
@@ -134,10 +134,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="JSON, which is printed in any case")
     parser.add_argument("--repeats", type=int, default=7, help="turns of each")
+    parser.add_argument(
+        "--own", action="store_true", help="step the agents' own environments, whose cost both bear"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     result: dict[str, Any] = {"aims": AIMS}
-    result |= {agent: turns(agent, args.repeats) for agent in AGENTS}
+    result |= {agent: turns(agent, args.repeats, args.own) for agent in AGENTS}
     result["ring_sample_of_32_us"] = {
         "TCCO, windows of 20, even": sample_us(20, 2, 6, 0.0),
         "TCCO, windows of 20, by priority": sample_us(20, 2, 6, 0.6),
