@@ -6,6 +6,7 @@ one after the other, ``state.msgpack`` the tree that they belong into and everyt
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import zlib
@@ -23,8 +24,6 @@ from data.errors import UserError
 FORMAT = 1
 NETWORKS = ("network", "optimiser")
 """Branches of the tree that are kept as safetensors."""
-KINDS = "biuf"
-"""Kinds of numpy's types that an array may have."""
 
 
 def write(folder: Path, steps: int, tree: dict[str, Any]) -> Path:
@@ -127,12 +126,13 @@ class _Arrays:
 
     def _put(self, array: NDArray[Any]) -> dict[str, Any]:
         whole = _whole(array)
-        if whole.dtype.kind not in KINDS:
+        if whole.dtype.hasobject:
             raise TypeError(f"an array of {whole.dtype} in a checkpoint")
         raw = whole.reshape(-1).view(np.uint8).data
         self.write(raw)
         self.sum = zlib.crc32(raw, self.sum)
-        found = {"__array__": [whole.dtype.str, list(array.shape), self.offset]}
+        kind = repr(np.lib.format.dtype_to_descr(whole.dtype))
+        found = {"__array__": [kind, list(array.shape), self.offset]}
         self.offset += len(raw)
         return found
 
@@ -145,9 +145,9 @@ def _filled(value: Any, blob: bytes) -> Any:
     if "__int__" in value:
         return int(value["__int__"])
     if "__array__" in value:
-        name, shape, offset = value["__array__"]
-        kind = np.dtype(name)
-        if kind.kind not in KINDS:
+        text, shape, offset = value["__array__"]
+        kind = np.lib.format.descr_to_dtype(ast.literal_eval(text))
+        if kind.hasobject:
             raise ValueError(f"an array of {kind}")
         count = int(np.prod(shape))
         return np.frombuffer(blob, kind, count, offset).reshape(shape).copy()
