@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from models.rl import tree
 from models.rl.fragment import Fragment
 
 Array = NDArray[Any]
+FIELDS = ("observations", "mask", "actions", "rewards", "terminated", "over")
 
 
 @dataclass(slots=True)
@@ -74,26 +74,26 @@ class Ring:
     ) -> None:
         rows = max(capacity // lanes, 2 * (length + 1))
         self.rows, self.lanes, self.length, self.alpha = rows, lanes, length, alpha
-        self.arrays: dict[str, Array] = {
-            "observations": np.zeros((lanes, rows, parts, features), np.float32),
-            "mask": np.zeros((lanes, rows, parts), bool),
-            "actions": np.zeros((lanes, rows, parts), np.int8),
-            "rewards": np.zeros((lanes, rows), np.float32),
-            "terminated": np.zeros((lanes, rows), bool),
-            "over": np.zeros((lanes, rows), bool),
-        }
+        fields = [
+            ("observations", np.float32, (parts, features)),
+            ("rewards", np.float32),
+            ("mask", bool, (parts,)),
+            ("actions", np.int8, (parts,)),
+            ("terminated", bool),
+            ("over", bool),
+        ]
+        self.memory = np.zeros((lanes, rows), np.dtype(fields, align=True))
+        self.arrays: dict[str, Array] = {name: self.memory[name] for name in FIELDS}
         self.head = self.filled = 0
         self.rng = np.random.default_rng(seed)
-        self._windows = [(self._windowed(one), one.shape[2:]) for one in self.arrays.values()]
+        # All windows, each as one value, in the same memory: one is copied in a single go.
+        row = self.memory.dtype.itemsize
+        window = np.dtype((np.void, row * (length + 1)))
+        self._windows: Array = np.ndarray(
+            (lanes * rows - length,), window, self.memory.data, strides=(row,)
+        )
         self._tree = tree.new(lanes * rows) if alpha > 0 else None
         self._most = 1.0
-
-    def _windowed(self, array: Array) -> Array:
-        """All windows of an array as one that shares its memory, [N * R - L, (L + 1) * row]."""
-        flat = array.reshape(self.lanes * self.rows, -1)
-        size, step = flat.shape[1], flat.strides[0]
-        shape = (len(flat) - self.length, (self.length + 1) * size)
-        return as_strided(flat, shape, (step, flat.itemsize), writeable=False)
 
     def __len__(self) -> int:
         return self.filled * self.lanes
@@ -183,10 +183,8 @@ class Ring:
                 places[places - lane * self.rows >= before] += self.head - before
         else:
             places, weights = tree.draw(self._tree, draw, beta)
-        rows = (count, self.length + 1)
-        seen, mask, actions, rewards, terminated, over = (
-            one[places].reshape(rows + shape) for one, shape in self._windows
-        )
+        found = self._windows[places].view(self.memory.dtype).reshape(count, self.length + 1)
+        seen, mask, actions, rewards, terminated, over = (found[name] for name in FIELDS)
         return Windows(seen, mask, actions, rewards, terminated, over, places, weights)
 
     def set_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
@@ -200,7 +198,7 @@ class Ring:
 
     def get_state(self) -> dict[str, Any]:
         """Rows that are filled, priorities and the generator."""
-        state: dict[str, Any] = {name: one[:, : self.filled] for name, one in self.arrays.items()}
+        state: dict[str, Any] = {"rows": self.memory[:, : self.filled]}
         state |= {"head": self.head, "filled": self.filled, "most": self._most}
         state["rng"] = self.rng.bit_generator.state
         if self._tree is not None:
@@ -211,8 +209,7 @@ class Ring:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on where `get_state` was called."""
         self.head, self.filled, self._most = state["head"], state["filled"], state["most"]
-        for name, array in self.arrays.items():
-            array[:, : self.filled] = state[name]
+        self.memory[:, : self.filled] = state["rows"]
         self.rng.bit_generator.state = state["rng"]
         if self._tree is not None:
             leaves = np.asarray(state["tree"])

@@ -11,9 +11,7 @@ from models.rl.learners.q import QLearner
 from models.rl.networks.dueling import TeamModule
 from models.rl.networks.transformer import TransformerModule
 from models.rl.params import TransformerDqn, Vdn
-from models.rl.ring import Ring, Windows
-
-MEMORY = ("observations", "mask", "actions", "rewards", "terminated", "over")
+from models.rl.ring import FIELDS, Ring, Windows
 
 
 class ReplayAlgorithm(AgentAlgorithm):
@@ -92,7 +90,7 @@ class ReplayAlgorithm(AgentAlgorithm):
 
 def arrays_of(drawn: Windows) -> dict[str, Any]:
     """What a learner takes of windows."""
-    return {name: getattr(drawn, name) for name in (*MEMORY, "weights")}
+    return {name: getattr(drawn, name) for name in (*FIELDS, "weights")}
 
 
 class TransformerDqnAlgorithm(ReplayAlgorithm):
