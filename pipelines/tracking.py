@@ -251,11 +251,12 @@ class Run:
         self.run_id = run_id
         self.artifact_uri = artifact_uri.rstrip("/")
 
-    def log_metrics(self, metrics: Mapping[str, float]) -> None:
-        """Log finite numbers; MLflow refuses others."""
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Log finite numbers, of a curve with their step; MLflow refuses others."""
         import mlflow
 
-        mlflow.log_metrics({k: float(v) for k, v in metrics.items() if np.isfinite(v)})
+        finite = {k: float(v) for k, v in metrics.items() if np.isfinite(v)}
+        mlflow.log_metrics(finite, step=step)
 
     def log_artifacts(self, directory: Path, to: str | None = None) -> None:
         """Keep a copy of a directory's files with the run."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 
 from models.families import FAMILIES
+from models.rl.agents import AGENTS
 from pipelines import lazy
 
 OWN: dict[str, str] = {"sbd": "pipelines.sbd.train.command"}
 """Family with trainings of its own -> their module; all others use `pipelines.train_family`."""
 TASKS: dict[str, tuple[str, str]] = {
     name: (OWN.get(name, "pipelines.train_family"), line.summary) for name, line in FAMILIES.items()
-}
+} | {name: ("pipelines.rl.command", line.summary) for name, line in AGENTS.items()}
 """Name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 
 EXAMPLE = """examples:
   cczoo train sbd all --features data/processed/sbd.parquet --events data/interim/events
-  cczoo train sbd --help    # every training of shared bottlenecks"""
+  cczoo train sbd --help    # every training of shared bottlenecks
+  cczoo train macc --set steps=20000"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,1 @@
+"""The trainer that all agents share: runners, ring, networks, learners and checkpoints."""

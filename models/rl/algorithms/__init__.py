@@ -1,0 +1,1 @@
+"""RLlib algorithms: what is sampled when, and what is learned from it."""

@@ -1,0 +1,1 @@
+"""What learns: RLlib's learners, each with one loss."""

@@ -1,0 +1,1 @@
+"""Networks of the agents, as RLlib's modules."""

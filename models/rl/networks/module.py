@@ -1,0 +1,137 @@
+"""What the modules of all agents share: settings, standardised inputs, a network and its target."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis import InferenceOnlyAPI
+from ray.rllib.core.rl_module.torch import TorchRLModule
+from torch import Tensor, nn
+
+from models.rl.layout import Layout
+
+
+class Standardise(nn.Module):
+    """Observations less their mean, over their deviation, feature by feature of each kind.
+
+    The figures are gathered from what the run sees at its beginning and then held, so that they
+    are part of the network.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.kinds = torch.tensor(layout.kinds)
+        shape = (len(layout.action_counts), layout.features)
+        for name in ("total", "squares", "mean"):
+            self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("count", torch.zeros(shape[0], 1, dtype=torch.float64))
+        parts = (layout.parts, layout.features)
+        self.register_buffer("shift", torch.zeros(parts))
+        self.register_buffer("scale", torch.ones(parts))
+        self.register_buffer("reward", torch.tensor([0.0, 0.0, 0.0], dtype=torch.float64))
+        self.shift: Tensor
+        self.scale: Tensor
+        self.reward: Tensor
+
+    def learn(self, observations: Tensor, mask: Tensor, rewards: Tensor, acted: Tensor) -> None:
+        """Add what was seen.
+
+        Parameters
+        ----------
+        observations : float32 tensor [T, N, A, D]
+        mask : bool tensor [T, N, A]
+        rewards : float32 tensor [T, N]
+        acted : bool tensor [T, N]
+            Rows whose reward came of an action.
+        """
+        there = mask[..., None].double()
+        seen = observations.double() * there
+        first = (seen.sum((0, 1)), seen.square().sum((0, 1)), there.sum((0, 1)))
+        for name, value in zip(("total", "squares", "count"), first, strict=True):
+            getattr(self, name).index_add_(0, self.kinds, value)
+        count = self.get_buffer("count").clamp(min=1.0)
+        mean = self.get_buffer("total") / count
+        spread = (self.get_buffer("squares") / count - mean.square()).clamp(min=0.0).sqrt()
+        # What hardly changes says nothing: it isn't blown up to noise.
+        spread = torch.where(spread < 1e-3, torch.ones_like(spread), spread)
+        self.shift.copy_(mean[self.kinds])
+        self.scale.copy_(1.0 / spread[self.kinds])
+        paid = rewards[acted].double()
+        self.reward += torch.stack([paid.sum(), paid.square().sum(), acted.sum().double()])
+
+    def forward(self, observations: Tensor, mask: Tensor) -> Tensor:
+        """Standardised, [..., A, D]; 0 for parts that aren't there."""
+        return (observations - self.shift) * self.scale * mask[..., None]
+
+    def rewarded(self) -> tuple[float, float]:
+        """Mean and deviation of the rewards seen, 0 and 1 before there are any."""
+        total, squares, count = self.reward.tolist()
+        if count < 2:
+            return 0.0, 1.0
+        mean = total / count
+        spread = max(squares / count - mean * mean, 0.0) ** 0.5
+        return mean, spread if spread > 1e-6 else 1.0
+
+
+class AgentModule(TorchRLModule, InferenceOnlyAPI):
+    """A network that acts for all parts at once.
+
+    ``model_config`` holds the layout and the network's settings. What a subclass adds: `build` and
+    `act`, and what its learner calls.
+    """
+
+    model_config: Any
+
+    def setup(self) -> None:
+        """Make the networks; RLlib calls it."""
+        self.layout = Layout.read(self.model_config["layout"])
+        self.standardise = Standardise(self.layout)
+        self.register_buffer("legal", torch.from_numpy(self.layout.legal()), persistent=False)
+        self.net = self.build(self.model_config["network"])
+
+    def build(self, settings: dict[str, Any]) -> nn.Module:
+        """The network that learns."""
+        raise NotImplementedError
+
+    def act(self, seen: Tensor, mask: Tensor, state: dict[str, Tensor]) -> dict[str, Any]:
+        """Scores of all actions and the state after.
+
+        Parameters
+        ----------
+        seen : float32 tensor [N, A, D]
+            Standardised.
+        mask : bool tensor [N, A]
+        state : dict of tensor [N, ...]
+
+        Returns
+        -------
+        dict
+            ``scores`` float32 tensor [N, A, C], -inf for actions that a part doesn't have;
+            ``values`` [N] of a critic; ``state_out``.
+        """
+        raise NotImplementedError
+
+    def make_target(self) -> None:
+        """Set a copy of the network aside, whose values change less often."""
+        self.target = copy.deepcopy(self.net).requires_grad_(False)
+
+    def get_non_inference_attributes(self) -> list[str]:
+        """What a runner doesn't need."""
+        return ["target"]
+
+    def forward_exploration(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """What `act` finds; RLlib's own would switch all layers to another mode and back."""
+        with torch.no_grad():
+            return self._forward(batch)
+
+    def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        mask = batch["mask"]
+        seen = self.standardise(batch[Columns.OBS], mask)
+        return self.act(seen, mask, batch.get(Columns.STATE_IN, {}))
+
+    def _shown(self, scores: Tensor) -> Tensor:
+        """Scores [..., A, C] with -inf for actions that a part doesn't have."""
+        return scores.masked_fill(~self.legal, float("-inf"))

@@ -1,0 +1,202 @@
+"""Train an agent: begin or go on, keep checkpoints, tell how far it is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.files import write_text
+from models.rl import agents, checkpoint
+from models.rl.judge import greedy_returns
+from models.rl.params import Run
+
+CURVE = "curve.json"
+VALIDATION = 1_000_003
+"""Added to a training's seed for the episodes that judge it."""
+FREE = {"steps", "threads", "checkpoint_min"}
+"""Settings that a training may have changed when it goes on."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is.
+
+    Attributes
+    ----------
+    steps, total : int
+        Done, and wanted.
+    returns : float or None
+        Mean return of the last episodes.
+    steps_per_s : float
+        Since this process began.
+    left_s : float
+        Seconds still to go at that speed.
+    point : dict
+        The newest of the curve.
+    """
+
+    steps: int
+    total: int
+    returns: float | None
+    steps_per_s: float
+    left_s: float
+    point: dict[str, float]
+
+
+Watch = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training leaves.
+
+    Attributes
+    ----------
+    curve : list of dict
+        Points, each with ``steps``, ``updates``, ``return`` and what the learner reports.
+    checkpoint : Path
+    whole : bool
+        Whether all steps were done; otherwise it was asked to stop.
+    steps_per_s : float
+    judged : list of float
+        Returns of the greedy policy in episodes of their own, if asked for.
+    """
+
+    curve: list[dict[str, float]]
+    checkpoint: Path
+    whole: bool
+    steps_per_s: float
+    judged: list[float]
+
+
+def train(
+    name: str,
+    params: Run,
+    out: Path,
+    *,
+    resume: bool = False,
+    watch: Watch | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    judge: int = 0,
+) -> Trained:
+    """Train an agent.
+
+    Parameters
+    ----------
+    name : str
+        Of `models.rl.agents.AGENTS`.
+    params : Run
+        Of the agent's type.
+    out : Path
+        Folder of its checkpoint and of ``curve.json``.
+    resume : bool
+        Go on from the checkpoint in ``out``, if there is one, to the same curve as without a break.
+    watch : callable, optional
+        Called with each `Progress`.
+    stop : callable, optional
+        Asked after each round whether to end early, with a checkpoint.
+    judge : int
+        Episodes in which to judge the greedy policy at the end.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    UserError
+        When the checkpoint is of other settings, or there is one and it isn't to be gone on from.
+    """
+    found = checkpoint.latest(out)
+    if found and not resume:
+        raise UserError(f"{out}: holds a training already: go on with --resume, or name another")
+    algorithm = start(name, params)
+    try:
+        if found:
+            go_on(algorithm, name, params, found)
+        found_now = _run(algorithm, name, params, out, watch, stop)
+        if judge and found_now.whole:
+            returns = greedy_returns(algorithm, judge, seed=VALIDATION + params.seed)
+            return replace(found_now, judged=returns.tolist())
+        return found_now
+    finally:
+        algorithm.stop()
+
+
+def start(name: str, params: Run) -> Any:
+    """An agent's algorithm before its first step."""
+    from models import parallel
+
+    parallel.set_switches()
+    from models.rl import quiet
+
+    quiet.hush()
+    if params.runners:
+        parallel.start(params.runners)
+    line = agents.agent(name)
+    algorithm = line.load()
+    from models.rl.algorithms.base import AgentConfig
+
+    return algorithm(config=AgentConfig.of(algorithm, line.maker, params))
+
+
+def go_on(algorithm: Any, name: str, params: Run, path: Path) -> None:
+    """Put an algorithm where a checkpoint was written.
+
+    Raises
+    ------
+    UserError
+        When the checkpoint is of another agent or of other settings.
+    """
+    tree = checkpoint.read(path)
+    if tree["agent"] != name:
+        raise UserError(f"{path}: a training of {tree['agent']!r}, not of {name!r}")
+    for key, value in json.loads(params.model_dump_json()).items():
+        before = tree["settings"].get(key)
+        if before != value and key not in FREE:
+            raise UserError(f"{path}: was trained with {key}={before}, not {value}")
+    algorithm.set_run(tree["run"] | {name: tree[name] for name in checkpoint.NETWORKS})
+
+
+def save(algorithm: Any, name: str, params: Run, out: Path) -> Path:
+    """Write a checkpoint and the curve so far."""
+    run = algorithm.get_run()
+    networks = {name: run.pop(name) for name in checkpoint.NETWORKS}
+    settings = json.loads(params.model_dump_json())
+    tree = {"agent": name, "settings": settings, "run": run, **networks}
+    path = checkpoint.write(out, algorithm.steps, tree)
+    write_text(out / CURVE, json.dumps(algorithm.curve) + "\n")
+    return path
+
+
+def _run(
+    algorithm: Any,
+    name: str,
+    params: Run,
+    out: Path,
+    watch: Watch | None,
+    stop: Callable[[], bool],
+) -> Trained:
+    first, begun = algorithm.steps, time.monotonic()
+    saved, path = begun, None
+    stopped = False
+    while algorithm.steps < params.steps and not stopped:
+        algorithm.train()
+        now = time.monotonic()
+        speed = (algorithm.steps - first) / (now - begun)
+        if watch is not None:
+            left = max(0.0, (params.steps - algorithm.steps) / max(speed, 1e-9))
+            point = algorithm.curve[-1]
+            watch(Progress(algorithm.steps, params.steps, point.get("return"), speed, left, point))
+        stopped, path = stop(), None
+        if now - saved > 60 * params.checkpoint_min:
+            path = save(algorithm, name, params, out)
+            saved = time.monotonic()
+    path = path or save(algorithm, name, params, out)
+    speed = (algorithm.steps - first) / max(time.monotonic() - begun, 1e-9)
+    return Trained(algorithm.curve, path, algorithm.steps >= params.steps, speed, [])

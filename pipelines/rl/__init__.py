@@ -1,0 +1,1 @@
+"""Train the agents: the command, its progress, its curves and its search."""

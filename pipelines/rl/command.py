@@ -1,0 +1,118 @@
+"""``cczoo train tcco|nuwa|macc``: train an agent, go on with its training, or search settings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.rl.params import Run
+    from models.rl.training import Trained
+
+EXAMPLE = """examples:
+  cczoo train macc --set steps=20000 --seeds 3
+  cczoo train tcco --resume              # go on where it was stopped, or killed
+  cczoo train nuwa --tune 20             # search the settings in 20 trainings
+  RAY_ADDRESS=10.0.0.1:6379 cczoo train macc --set runners=8    # sample on a cluster"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting (see models/rl/params.py), of the environment env.KEY=VALUE; repeat it",
+    )
+    parser.add_argument("--seeds", type=int, default=1, help="trainings, one after the other")
+    parser.add_argument("--out", type=Path, help="checkpoints, curves (default: reports/rl/NAME)")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    parser.add_argument("--judge", type=int, default=0, help="greedy episodes at the end")
+    parser.add_argument("--tune", type=int, default=0, metavar="N", help="search in N trainings")
+    parser.add_argument("--no-track", action="store_true", help="send no curves to MLflow")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train the agent that ``args.task`` names."""
+    from data.errors import UserError
+    from models.rl import agents
+    from pipelines import tracking
+    from pipelines.output import print_json
+    from pipelines.rl.changes import changes
+
+    if args.seeds < 1 or args.tune < 0 or args.judge < 0:
+        raise UserError("--seeds must be at least 1, --tune and --judge at least 0")
+    params = agents.settings(args.task, changes(args.set))
+    out = args.out or Path("reports/rl") / args.task
+    if not args.no_track:
+        tracking.check_store()
+    if args.tune:
+        from pipelines.rl import search
+
+        result = search.best(args.task, changes(args.set), args.tune, out)
+        whole = True
+    else:
+        result, whole = _train(args, params, out)
+    if args.json:
+        print_json(result)
+    return 0 if whole else 1
+
+
+def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, Any], bool]:
+    """All seeds, until one is interrupted; a summary, and whether all were done."""
+    import numpy as np
+
+    from models.rl import training
+    from pipelines.rl import asked
+    from pipelines.rl.curves import curves
+    from pipelines.rl.progress import shown
+
+    result: dict[str, Any] = {"agent": args.task, "seeds": {}}
+    whole = True
+    with asked.to_stop() as stop:
+        for seed in range(params.seed, params.seed + args.seeds):
+            one = params.model_copy(update={"seed": seed})
+            folder = out / f"seed-{seed}"
+            with (
+                shown(f"{args.task}, seed {seed}") as show,
+                curves(args.task, one, not args.no_track) as log,
+            ):
+
+                def watch(progress: training.Progress, show: Any = show, log: Any = log) -> None:
+                    show(progress)
+                    log(progress)
+
+                found = training.train(
+                    args.task,
+                    one,
+                    folder,
+                    resume=args.resume,
+                    watch=watch,
+                    stop=stop,
+                    judge=args.judge,
+                )
+            summary: dict[str, Any] = {
+                **_summary(found),
+                "judged": float(np.mean(found.judged)) if found.judged else None,
+            }
+            result["seeds"][str(seed)] = summary
+            whole = found.whole
+            if not whole:
+                print(f"stopped: go on with --resume ({found.checkpoint})", file=sys.stderr)
+                break
+            print(f"kept {found.checkpoint}", file=sys.stderr)
+    return result, whole
+
+
+def _summary(found: Trained) -> dict[str, Any]:
+    last = found.curve[-1]
+    return {
+        "steps": int(last["steps"]),
+        "return": last.get("return"),
+        "steps_per_s": found.steps_per_s,
+        "checkpoint": str(found.checkpoint),
+    }

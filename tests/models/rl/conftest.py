@@ -1,0 +1,8 @@
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    import torch
+
+    torch.set_num_threads(1)

@@ -1,0 +1,115 @@
+"""A training that is killed and gone on with gives the curve of one that wasn't, bit for bit."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from data.errors import UserError
+from models.rl import agents, checkpoint, training
+
+SMALL = {
+    "recall": {"num_envs": 8, "rows": 20, "window": 10},
+    "recall-transformer": {
+        "num_envs": 8, "width": 16, "subflow_width": 8, "context": 6, "heads": 2,
+        "learning_starts": 100, "target_every": 200, "alpha": 0.6, "capacity": 400,
+        "report_every": 100,
+    },
+    "matrix": {
+        "num_envs": 8, "learning_starts": 100, "batch": 32, "capacity": 400, "report_every": 100,
+    },
+}  # fmt: skip
+
+
+def settings(name, steps):
+    # A checkpoint after each round.
+    more = {"steps": steps, "checkpoint_min": 1e-9, "warmup": 400}
+    return agents.settings(name, SMALL[name] | more)
+
+
+def child(name, params, out):
+    """Train in a process of its own; its number."""
+    number = os.fork()
+    if number:
+        return number
+    try:
+        training.train(name, params, out, resume=True)
+        os._exit(0)
+    except BaseException as error:
+        print(repr(error), flush=True)
+        os._exit(1)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_curve_is_the_same_after_any_number_of_kills(name, tmp_path):
+    params = settings(name, 900)
+    begun = time.monotonic()
+    training.train(name, params, tmp_path / "whole")
+    span = time.monotonic() - begun
+    rng, kills = random.Random(4), 0
+    while True:
+        number = child(name, params, tmp_path / "cut")
+        if kills < 3:
+            time.sleep(rng.uniform(0.2, 0.6) * span)
+            os.kill(number, signal.SIGKILL)
+        status = os.waitpid(number, 0)[1]
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+        kills += 1
+    curves = [
+        json.loads((tmp_path / part / training.CURVE).read_text()) for part in ("whole", "cut")
+    ]
+    assert kills
+    assert curves[0] == curves[1]
+    assert curves[0][-1]["updates"] > 20
+    one, other = (checkpoint.read(checkpoint.latest(tmp_path / part)) for part in ("whole", "cut"))
+    same(one, other)
+
+
+def same(one, other):
+    """Fail at the first leaf of two trees that differs."""
+    assert type(one) is type(other)
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            same(one[key], other[key])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            same(a, b)
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+    else:
+        assert one == other
+
+
+def test_other_settings_do_not_go_on_and_a_folder_in_use_is_not_overwritten(tmp_path):
+    params = settings("matrix", 200)
+    training.train("matrix", params, tmp_path)
+    with pytest.raises(UserError, match="go on with --resume"):
+        training.train("matrix", params, tmp_path)
+    other = params.model_copy(update={"gamma": 0.5})
+    with pytest.raises(UserError, match=r"was trained with gamma=0.9, not 0.5"):
+        training.train("matrix", other, tmp_path, resume=True)
+    with pytest.raises(UserError, match="a training of 'matrix', not of 'recall'"):
+        training.train("recall", settings("recall", 200), tmp_path, resume=True)
+    longer = params.model_copy(update={"steps": 400})
+    assert training.train("matrix", longer, tmp_path, resume=True).curve[-1]["steps"] >= 400
+
+
+def test_being_asked_to_stop_leaves_a_checkpoint(tmp_path):
+    params = settings("matrix", 5_000).model_copy(update={"checkpoint_min": 60.0})
+    seen = []
+    found = training.train(
+        "matrix", params, tmp_path, watch=seen.append, stop=lambda: len(seen) == 3
+    )
+    assert not found.whole
+    assert checkpoint.latest(tmp_path) == found.checkpoint
+    assert [one.steps for one in seen][-1] == int(found.curve[-1]["steps"])
+    assert seen[-1].left_s > 0
