@@ -65,7 +65,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick=("--quick",), needs=("data/processed/series.parquet", "cczoo features series")
     ),
     "netsim": Benchmark(always=()),
-    "envs": Benchmark(quick=("--steps", "200")),
+    "envs": Benchmark(quick=("--steps", "2000", "--pairs", "1", "--threads2", "0")),
     "train": Benchmark(quick=("--repeats", "2")),
     "kills": Benchmark(quick=("--kills", "3")),
 }

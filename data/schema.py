@@ -46,6 +46,8 @@ SAMPLED = {
     "rcv_wnd_bytes": "window that the receiver announces (bytes)",
     "rcv_queue_bytes": "data that the receiver holds for want of earlier data (bytes)",
     "owd_us": "mean one-way delay of the segments that came since the last value (us)",
+    "target_delay_us": "queueing delay that the receiver of Nuwa aims at, its T_d (us)",
+    "gain_milli": "k of Nuwa's control, which an agent may set (thousandths)",
     "in_flight_bytes": "data sent and neither acknowledged nor held lost (bytes)",
     "queue_packets": "packets that wait in a link's queue (packets)",
     "queue_delay_us": "time that a packet arriving now would wait in a link's queue (us)",
@@ -53,7 +55,7 @@ SAMPLED = {
     "offered_packets": "packets that have come to a link since the start (packets)",
     "dropped_packets": "packets that a link's queue has refused since the start (packets)",
 }
-"""Further ones, which agents read at their own times (`data.netsim.agents`)."""
+"""Further ones, which agents read at their own times (`data.netsim.readings`)."""
 
 SUBFLOW = [
     Field("subflow", _INT16),

@@ -28,16 +28,18 @@ MAX_TEXT = 4096
 _HEAD = {"format", "version", "kind", "features", "labels", "cut"}
 """Keys that every document has; ``cut`` is the form's ``decision_threshold``."""
 
+_text = json.JSONEncoder(allow_nan=False).encode
+
 
 def canonical(value: Any, indent: str = "") -> str:
     """JSON text with sorted keys, lists of scalars on one line and all else one item a line."""
     inner = indent + " "
-    if isinstance(value, Mapping) and value:
-        items = [f"{inner}{json.dumps(k)}: {canonical(value[k], inner)}" for k in sorted(value)]
+    if isinstance(value, dict | Mapping) and value:
+        items = [f"{inner}{_text(k)}: {canonical(value[k], inner)}" for k in sorted(value)]
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
     if isinstance(value, list | tuple) and any(isinstance(v, list | tuple | dict) for v in value):
         return "[\n" + ",\n".join(inner + canonical(v, inner) for v in value) + f"\n{indent}]"
-    return json.dumps(value, allow_nan=False)
+    return _text(value)
 
 
 def dumps(form: Form) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from export.fixed import INT32_MIN, Q16, limits
 from export.forms.nodes import Nodes
@@ -15,6 +16,9 @@ from export.forms.trees import Trees
 from export.ir import Form
 from features.spec import Feature
 
+if TYPE_CHECKING:
+    import jinja2
+
 TEMPLATES = tuple(
     Path(__file__).parent / "templates" / language for language in ("c", "bpf", "python", "sbd")
 )
@@ -23,6 +27,12 @@ TEMPLATES = tuple(
 
 def render(template: str, **values: Any) -> str:
     """Fill one template of ``export/templates``."""
+    return str(_environment().get_template(template).render(**values))
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Made once, so that each template is compiled once."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -37,7 +47,7 @@ def render(template: str, **values: Any) -> str:
     environment.filters |= {"c_string": c_string, "label_names": label_names, "of": _item}
     environment.globals |= {"lines": lines, "ranges": ranges}
     environment.globals |= {"side_by_side": side_by_side, "lanes": LANES}
-    return environment.get_template(template).render(**values)
+    return environment
 
 
 def lines(form: Form, nodes: Nodes) -> Iterator[dict[str, Any]]:

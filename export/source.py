@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class Source:
         """The name as C and Python can use it."""
         return identifier(self.name)
 
-    @property
+    @cached_property
     def model_hash(self) -> str:
         """SHA-256 of the form, or of the ONNX file if there is no form."""
         if self.form is not None:

@@ -1,8 +1,8 @@
 """Writes and reads the table file (``.cct``): a form that a kernel module can check and walk.
 
-docs/table-format.md describes the format. The C readers are ``export/runtime/cczoo_table.c`` and,
-for trees with several scores, ``cczoo_scores.c``; they refuse the same files as this one, but for
-what it alone can know: the model's hash.
+docs/table-format.md describes the format. The C readers are ``export/runtime/cczoo_table.c``,
+for trees with several scores ``cczoo_scores.c``, and for networks ``cczoo_network.c``; they refuse
+the same files as this one, but for what it alone can know: the model's hash.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from export.document import model_hash
 from export.forms import form_module
 from export.forms.forest import Forest
 from export.forms.linear import Linear
+from export.forms.mlp import Mlp
 from export.forms.nodes import MAX_NODES, Nodes
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import MAX_FEATURES, Form
 from export.reading import Malformed
+from export.table_network import entries, network_body, read_network
 from features.spec import Feature
 
 MAGIC = b"CCZT"
 VERSION = 1
-KINDS = {"tree": 1, "forest": 2, "linear": 3, "trees": 4}
+KINDS = {"tree": 1, "forest": 2, "linear": 3, "trees": 4, "mlp": 5}
 """Kind of a form -> its byte in a file."""
 MOST_LABELS = 255
 
@@ -65,6 +67,9 @@ def write(form: Form, schema_hash: str) -> bytes:
     if isinstance(form, Linear):
         parts, items, bias = form.shift, len(form.weights), form.bias
         body = b"".join(map(WEIGHT.pack, form.weights))
+    elif isinstance(form, Mlp):
+        parts, items, bias = len(form.layers), entries(form), form.places
+        body = network_body(form)
     else:
         trees = _trees(form)
         parts, items, bias = len(trees), sum(map(len, trees)), 0
@@ -205,6 +210,8 @@ def _form(
     body = content[HEAD.size : -CHECKSUM.size]
     if kinds[kind] == "linear":
         document = _linear(body, parts, items, bias)
+    elif kinds[kind] == "mlp":
+        document = read_network(body, parts, items, bias, columns)
     elif kinds[kind] == "trees":
         document, decision_threshold = (
             _several(body, parts, items, (decision_threshold, classes), bias),

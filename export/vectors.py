@@ -21,7 +21,7 @@ class Vectors:
     Attributes
     ----------
     x : int64 array [N, d]
-        Within 32 bits.
+        Within 32 bits; read-only.
     counts : dict
         Observations per origin: stored, random, thresholds, leaves, extremes.
     """
@@ -64,7 +64,9 @@ def make_vectors(form: Form, stored: Ints, random: int, seed: int) -> Vectors:
     }
     parts |= form_module(form.kind).boundary_vectors(form, rng)
     counts = {name: len(x) for name, x in parts.items()}
-    return Vectors(np.concatenate(list(parts.values())).astype(np.int64), counts)
+    x = np.concatenate(list(parts.values())).astype(np.int64)
+    x.flags.writeable = False  # every target gets the same
+    return Vectors(x, counts)
 
 
 def timing_rows(form: Form, seed: int) -> Ints:

@@ -1,17 +1,21 @@
 """Observations of agents: one vector per decision interval, online and from a log.
 
-An observer is fed one interval's events after the other and keeps what it must remember; the
-simulator feeds it as time goes on, `observations` from a log, so both see the same numbers.
+What an interval's samples come to is a record per variable (`data.netsim.seen`), and an observer
+is a compiled function of those records and of what it must remember. The simulator's batches call
+it as time goes on, `observations` calls it for a log, so both see the same numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data.netsim.jit import compiled, entry, inlined
+from data.netsim.seen import CODES, forget, see
+from data.netsim.state import SEEN, VARIABLES, zeros
 from features.spec import Feature
 
 Int = NDArray[np.int64]
@@ -25,6 +29,57 @@ class Observer(Protocol):
 
     def update(self, batch: Batch) -> Float:
         """Take an interval's events; values [d] in the units of the family's features."""
+
+
+class Watched:
+    """Sums up intervals of one place for the compiled observers."""
+
+    def __init__(self) -> None:
+        self.seen = zeros(VARIABLES, SEEN)
+
+    def take(self, batch: Batch) -> None:
+        """Forget the interval before and sum up this one; what no agent observes is left out."""
+        _forget(self.seen)
+        for name, (_, values) in batch.items():
+            if name in CODES:
+                _see(self.seen, CODES[name], np.array(values, np.int64))
+
+
+@entry
+def _forget(seen: Any) -> None:
+    forget(seen, 0, len(seen))
+
+
+@entry
+def _see(seen: Any, code: int, values: Any) -> None:
+    for value in values:
+        see(seen[code], value)
+
+
+@inlined
+def growth(cell: Any, memory: Any, at: int) -> float:
+    """By how much a counter has grown since the interval before; counters start from 0."""
+    if cell.n == 0:
+        return 0.0
+    grown = float(cell.last) - memory[at]
+    memory[at] = float(cell.last)
+    return float(grown)
+
+
+@inlined
+def last(cell: Any, memory: Any, at: int) -> float:
+    """The last value that was seen of a variable."""
+    if cell.n > 0:
+        memory[at] = float(cell.last)
+    return float(memory[at])
+
+
+@inlined
+def mean(cell: Any, memory: Any, at: int) -> float:
+    """Mean of a variable over the interval; the one before if there are no values."""
+    if cell.n > 0:
+        memory[at] = float(cell.total) / float(cell.n)
+    return float(memory[at])
 
 
 def batches(events: Batch, start_us: int, interval_us: int, count: int) -> Iterator[Batch]:
@@ -44,9 +99,9 @@ def batches(events: Batch, start_us: int, interval_us: int, count: int) -> Itera
     for k in range(count):
         batch: dict[str, tuple[Int, Int]] = {}
         for name, (times, values) in events.items():
-            first, last = cuts[name][k], cuts[name][k + 1]
-            if last > first:
-                batch[name] = (times[first:last], values[first:last])
+            begin, end = cuts[name][k], cuts[name][k + 1]
+            if end > begin:
+                batch[name] = (times[begin:end], values[begin:end])
         yield batch
 
 
@@ -70,6 +125,27 @@ def observations(
     return np.array(rows)
 
 
+def bounds(features: Sequence[Feature], half: Sequence[float]) -> Float:
+    """Range of each feature and the value that becomes 0.5, for `scale`; float64 array [d, 3]."""
+    rows = [(f.low, f.high, h) for f, h in zip(features, half, strict=True)]
+    return np.array(rows, np.float64)
+
+
+@compiled
+def scale(values: Any, bounds: Any, out: Any) -> None:
+    """As `scaled`, for one vector [d]; written to ``out`` as float32."""
+    for i in range(len(values)):
+        low, high, half = bounds[i, 0], bounds[i, 1], bounds[i, 2]
+        value = min(high, max(low, values[i]))
+        out[i] = np.float32(value / (value + half)) if value > 0.0 else np.float32(0.0)
+
+
+@entry
+def _scale_rows(values: Any, bounds: Any, out: Any) -> None:
+    for i in range(len(values)):
+        scale(values[i], bounds, out[i])
+
+
 def scaled(
     values: Float, features: Sequence[Feature], half: Sequence[float]
 ) -> NDArray[np.float32]:
@@ -91,53 +167,7 @@ def scaled(
     -------
     float32 array [..., d]
     """
-    low, high = [f.low for f in features], [f.high for f in features]
-    clipped = np.clip(values, low, high)
-    part = np.divide(clipped, clipped + np.asarray(half), out=np.zeros_like(clipped),
-                     where=clipped > 0)  # fmt: skip
-    result: NDArray[np.float32] = part.astype(np.float32)
-    return result
-
-
-class Last:
-    """The last value seen of a variable."""
-
-    def __init__(self, variable: str, initial: float = 0.0) -> None:
-        self.variable = variable
-        self.value = initial
-
-    def update(self, batch: Batch) -> float:
-        """Value at the interval's end."""
-        if self.variable in batch:
-            self.value = float(batch[self.variable][1][-1])
-        return self.value
-
-
-class Growth:
-    """By how much a counter has grown in the interval."""
-
-    def __init__(self, variable: str) -> None:
-        self.variable = variable
-        self.count = 0
-
-    def update(self, batch: Batch) -> float:
-        """Growth since the interval before; counters start from 0."""
-        if self.variable not in batch:
-            return 0.0
-        now = int(batch[self.variable][1][-1])
-        grown, self.count = now - self.count, now
-        return float(grown)
-
-
-class Mean:
-    """Mean of a variable over the interval; the one before if there are no values."""
-
-    def __init__(self, variable: str) -> None:
-        self.variable = variable
-        self.value = 0.0
-
-    def update(self, batch: Batch) -> float:
-        """Mean, or what it was."""
-        if self.variable in batch:
-            self.value = float(batch[self.variable][1].mean())
-        return self.value
+    rows = np.array(values, np.float64).reshape(-1, len(features))
+    out = np.empty(rows.shape, np.float32)
+    _scale_rows(rows, bounds(features, half), out)
+    return out.reshape(np.shape(values))

@@ -7,11 +7,16 @@ have been delivered, which a client in the kernel reads (``delivered_bytes``); l
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from data.netsim.jit import compiled, entry
+from data.netsim.seen import CODES
 from data.strict import Strict
-from features.intervals import Batch, Float, Growth, Last, Mean
+from features.intervals import Batch, Float, Watched, bounds, growth, last, mean
 from features.spec import Feature
 
 _SOURCE = "tcco.txt section III.C.2"
@@ -26,6 +31,9 @@ FEATURES = (
 THROUGHPUT, RTT, CWND, BOTTLENECK, BASE_RTT, EXPFLAG = range(len(FEATURES))
 HALF = (1e8, 2e4, 100.0, 1e8, 2e4, 0.0)
 """What `features.intervals.scaled` makes 0.5 (ours)."""
+BOUNDS = bounds(FEATURES, HALF)
+SOURCES = ("features/intervals.py",)
+"""What is compiled into this file's entry points besides the simulator."""
 
 
 class TccoObservation(Strict):
@@ -42,20 +50,12 @@ class TccoObservation(Strict):
 
 
 class SubflowObserver:
-    """One subflow's observations."""
+    """One subflow's observations, from batches of its events."""
 
     def __init__(self, params: TccoObservation) -> None:
-        self._params = params
-        life = max(1, params.lifetime_us // params.interval_us)
-        self._peaks = np.zeros(life)
-        self._lows = np.full(life, np.inf)
-        self._recent = np.zeros(params.peak_intervals)
-        self._count = 0
-        self._base = 0.0
-        self._still = 0
-        self._acked, self._delivered = Growth("ack"), Growth("delivered_bytes")
-        self._knows_delivered = False
-        self._rtt, self._window = Mean("rtt_us"), Last("snd_cwnd")
+        self._settings = settings(params)
+        self._memory = memory(params)
+        self._watched = Watched()
 
     def update(self, batch: Batch) -> Float:
         """One interval.
@@ -65,26 +65,83 @@ class SubflowObserver:
         float64 array [6]
             `FEATURES` in their order and units.
         """
-        params, place = self._params, self._count % len(self._peaks)
-        self._knows_delivered |= "delivered_bytes" in batch
-        acked, delivered = self._acked.update(batch), self._delivered.update(batch)
-        rate = (delivered if self._knows_delivered else acked) * 8e6 / params.interval_us
-        self._recent[self._count % params.peak_intervals] = rate
-        self._count += 1
-        # ACKs come in bursts: a single interval's rate would be a peak of the noise.
-        self._peaks[place] = self._recent.sum() / min(self._count, params.peak_intervals)
-        self._lows[place] = float(batch["rtt_us"][1].min()) if "rtt_us" in batch else np.inf
-        least = float(self._lows.min())
-        if least < np.inf:
-            self._base = least
-        before = self._window.value
-        cwnd = self._window.update(batch)
-        self._still = 0 if cwnd > before else self._still + 1
+        self._watched.take(batch)
         values = np.empty(len(FEATURES))
-        values[THROUGHPUT] = rate
-        values[RTT] = self._rtt.update(batch)
-        values[CWND] = cwnd
-        values[BOTTLENECK] = self._peaks.max()
-        values[BASE_RTT] = self._base
-        values[EXPFLAG] = self._still >= params.explore_after
+        _observe(self._watched.seen, self._memory, self._settings, values)
         return values
+
+
+def settings(params: TccoObservation) -> NDArray[np.int64]:
+    """What `observe` needs to know; int64 array [4]."""
+    life = max(1, params.lifetime_us // params.interval_us)
+    return np.array([params.interval_us, life, params.peak_intervals, params.explore_after])
+
+
+def memory(params: TccoObservation) -> Float:
+    """What `observe` remembers of a subflow, before its first interval; float64 array."""
+    _, life, peak_intervals, _ = settings(params).tolist()
+    result = np.zeros(_HEAD + peak_intervals + 2 * life)
+    result[_HEAD + peak_intervals + life :] = np.inf
+    return result
+
+
+# Places in the memory: counts and last values, then rates of the last intervals, then each
+# interval's peak and least RTT as long as they live.
+_COUNT, _BASE, _STILL, _ACKED, _DELIVERED, _KNOWS, _RTT, _WINDOW, _HEAD = range(9)
+_S_ACK, _S_DELIVERED = CODES["ack"], CODES["delivered_bytes"]
+_S_RTT, _S_WINDOW = CODES["rtt_us"], CODES["snd_cwnd"]
+
+
+@compiled
+def observe(seen: Any, first: int, memory: Any, settings: Any, values: Any) -> None:
+    """One interval of one subflow.
+
+    Parameters
+    ----------
+    seen : SEEN array
+        What the interval's samples come to; those of this subflow from ``first`` on.
+    first : int
+    memory : float64 array
+        From `memory`; changed.
+    settings : int64 array [4]
+        From `settings`.
+    values : float64 array [6]
+        `FEATURES` in their order and units are written there.
+    """
+    interval_us, life, span, explore_after = settings[0], settings[1], settings[2], settings[3]
+    count = int(memory[_COUNT])
+    recent, peaks, lows = _HEAD, _HEAD + span, _HEAD + span + life
+    if seen[first + _S_DELIVERED].n > 0:
+        memory[_KNOWS] = 1.0
+    acked = growth(seen[first + _S_ACK], memory, _ACKED)
+    delivered = growth(seen[first + _S_DELIVERED], memory, _DELIVERED)
+    rate = (delivered if memory[_KNOWS] > 0.0 else acked) * 8e6 / interval_us
+    memory[recent + count % span] = rate
+    total = 0.0
+    for i in range(span):
+        total += memory[recent + i]
+    # ACKs come in bursts: a single interval's rate would be a peak of the noise.
+    memory[peaks + count % life] = total / min(count + 1, span)
+    rtt = seen[first + _S_RTT]
+    memory[lows + count % life] = float(rtt.least) if rtt.n > 0 else np.inf
+    memory[_COUNT] = count + 1
+    peak, least = 0.0, np.inf
+    for i in range(min(count + 1, life)):
+        peak = max(peak, memory[peaks + i])
+        least = min(least, memory[lows + i])
+    if least < np.inf:
+        memory[_BASE] = least
+    before = memory[_WINDOW]
+    window = last(seen[first + _S_WINDOW], memory, _WINDOW)
+    memory[_STILL] = 0.0 if window > before else memory[_STILL] + 1.0
+    values[THROUGHPUT] = rate
+    values[RTT] = mean(rtt, memory, _RTT)
+    values[CWND] = window
+    values[BOTTLENECK] = peak
+    values[BASE_RTT] = memory[_BASE]
+    values[EXPFLAG] = 1.0 if memory[_STILL] >= explore_after else 0.0
+
+
+@entry
+def _observe(seen: Any, memory: Any, settings: Any, values: Any) -> None:
+    observe(seen, 0, memory, settings, values)

@@ -142,7 +142,7 @@ def on_ack(S: Any, p: int) -> None:
         sample_rtt(s, first_rtt)
         b = _bin(first_rtt)
         S.hist[si, b] += 1
-        note(g, S.log, si, LOG_RTT, last_rtt // 1000)
+        note(S, si, LOG_RTT, last_rtt // 1000)
     if s.rate != 0:
         _sample_rate(s, last_rtt, now)
     s.ce_acked = P.marks
@@ -165,9 +165,9 @@ def on_ack(S: Any, p: int) -> None:
         set_pacing(s)
     s.cwnd = max(1, min(s.cwnd, s.clamp))
     if advanced:
-        note(g, S.log, si, LOG_ACK, s.snd_una * s.payload)
+        note(S, si, LOG_ACK, s.snd_una * s.payload)
     if advanced or s.snd_una != old_una or newly > 0:
-        note(g, S.log, si, LOG_CWND, s.cwnd)
+        note(S, si, LOG_CWND, s.cwnd)
     push_data(S, ci)
 
 

@@ -44,13 +44,13 @@ RESERVE = 16 * BURST
 
 
 @entry
-def advance(arrays: Any, until: int) -> int:
+def advance(address: Any, until: int) -> int:
     """Process all events up to and including a time.
 
     Parameters
     ----------
-    arrays : State
-        The simulation; changed in place.
+    address : int
+        Where the simulation lies (`data.netsim.reference.pinned`); it is changed in place.
     until : int
         Time in ns.
 
@@ -59,7 +59,7 @@ def advance(arrays: Any, until: int) -> int:
     int
         ``DONE``, or which array must grow before the call is repeated.
     """
-    S = reference(arrays)
+    S = reference(address)
     g = S.g
     heap = S.heap
     log_room = len(S.log) - RESERVE

@@ -11,9 +11,9 @@ import numpy as np
 from arro3.core import DataType, RecordBatch
 
 from data import parquet
-from data.netsim.agents import NAMES
 from data.netsim.cc import CONTROLS
 from data.netsim.network import Network
+from data.netsim.seen import NAMES
 from data.netsim.state import FAR
 from data.schema import CONNECTIONS, QUARANTINE
 
@@ -37,7 +37,7 @@ def tables(
     attributes : mapping, optional
         Further columns of each connection (strings), such as ``label``.
     samples : record array [k], optional
-        What an agent has read besides (`data.netsim.agents.Session.samples`). A link that was
+        What an agent has read besides (`models.envs.batching.Batching.samples`). A link that was
         read is a connection of its own, called ``name/link.LINK``.
 
     Returns

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.jit import compiled, inlined
+from data.netsim.seen import see
+from data.netsim.state import LOGGED, VARIABLES, WATCHED
 
 
 @inlined
@@ -109,12 +111,16 @@ def give_packet(g: Any, pkt: Any, p: int) -> None:
 
 
 @inlined
-def note(g: Any, log: Any, sub: int, variable: int, value: int) -> None:
-    """Log one observation of a subflow, if logging is on."""
+def note(S: Any, sub: int, variable: int, value: int) -> None:
+    """Log one observation of a subflow, sum it up for an agent, or neither: as ``log_on`` says."""
+    g = S.g
     if g.log_on != 0:
-        e = log[g.log_n]
-        e.t = g.now
-        e.sub = sub
-        e.variable = variable
-        e.value = value
-        g.log_n += 1
+        if g.log_on & LOGGED != 0:
+            e = S.log[g.log_n]
+            e.t = g.now
+            e.sub = sub
+            e.variable = variable
+            e.value = value
+            g.log_n += 1
+        if g.log_on & WATCHED != 0:
+            see(S.seen[sub * VARIABLES + variable], value)

@@ -15,7 +15,7 @@ import numba
 from numba.core.compiler_lock import global_compiler_lock
 
 _INTERPRETED = (
-    "agents.py", "bounds.py", "capacity.py", "elements.py", "events.py", "metrics.py", "network.py",
+    "bounds.py", "capacity.py", "elements.py", "events.py", "metrics.py", "network.py",
     "records.py", "runner.py", "scenario.py", "traces.py", "wireless.py", "workload.py",
 )  # fmt: skip
 """Files of which no function is compiled."""
@@ -24,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 JIT_OFF = bool(getattr(numba.config, "DISABLE_JIT", 0))
 """Whether NUMBA_DISABLE_JIT is set: everything is interpreted."""
 _HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
 # No contraction, no reassociation: results are the same with the JIT off.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -40,15 +41,17 @@ def inlined(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """Compile a function called from Python; its machine code is kept on disk."""
+    """Compile a function called from Python; its machine code is kept on disk.
+
+    Its file may lie elsewhere: list in ``SOURCES`` there what it compiles besides the simulator.
+    """
     if JIT_OFF:
         return function
-    _forget_stale_code()
+    _forget_stale_code(function)
     machine_code = numba.njit(cache=True, **_OPTIONS)(function)
     ready = False
 
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
+    def prepare(arguments: tuple[Any, ...]) -> Any:
         nonlocal ready
         if not ready:
             # numba's own lock: no other thread, here or in numba, compiles by changed settings.
@@ -57,15 +60,45 @@ def entry(function: F) -> F:
                     with _one_process(function), _optimised_once(function.__qualname__):
                         machine_code.compile(tuple(map(machine_code.typeof_pyval, arguments)))
                 ready = True
-        return machine_code(*arguments)
+        return machine_code
 
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return prepare(arguments)(*arguments)
+
+    _PREPARE[call] = prepare
     return cast(F, call)
+
+
+_PREPARE: dict[Callable[..., Any], Callable[[tuple[Any, ...]], Any]] = {}
+
+
+def pointer(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Address of an entry point, by which compiled code calls it without compiling it again.
+
+    Parameters
+    ----------
+    function : callable
+        Decorated with `entry`; takes and returns whole numbers.
+    *arguments
+        What it is called with; only their types count.
+
+    Returns
+    -------
+    int
+        The function itself if nothing is compiled. See `data.netsim.reference.call`.
+    """
+    if JIT_OFF:
+        return function
+    machine_code = _PREPARE[function](arguments)
+    kept = machine_code.overloads[tuple(map(machine_code.typeof_pyval, arguments))]
+    return int(kept.library.get_pointer_to_function(kept.fndesc.llvm_cfunc_wrapper_name))
 
 
 @contextmanager
 def _one_process(function: Callable[..., Any]) -> Iterator[None]:
     """Let others wait while one process compiles a function: they then read what it has kept."""
-    cache = _HERE / "__pycache__"
+    cache = Path(function.__code__.co_filename).parent / "__pycache__"
     try:
         cache.mkdir(exist_ok=True)
         lock = (cache / f"{function.__module__}.{function.__qualname__}.lock").open("ab")
@@ -122,23 +155,25 @@ def _optimised_once(name: str) -> Iterator[None]:
         generator.set_env = bind
 
 
-def _forget_stale_code() -> None:
-    """Remove kept code of any other version of the sources.
+def _forget_stale_code(function: Callable[..., Any]) -> None:
+    """Remove a function's kept code if it is of any other version of the sources.
 
     numba looks only at the file of the entry point, yet every other file is compiled into it.
     """
-    digest = hashlib.sha256()
-    for path in sorted(_HERE.rglob("*.py")):
-        if path.name in _INTERPRETED:
-            continue
-        digest.update(path.read_bytes())
-    cache = _HERE / "__pycache__"
-    stamp = cache / "netsim.sha256"
+    path = Path(function.__code__.co_filename)
+    sources = [p for p in sorted(_HERE.rglob("*.py")) if p.name not in _INTERPRETED]
+    sources += [_ROOT / name for name in function.__globals__.get("SOURCES", ())]
+    digest = hashlib.sha256(path.read_bytes())
+    for source in sources:
+        digest.update(source.read_bytes())
+    cache = path.parent / "__pycache__"
+    code = f"{path.stem}.{function.__qualname__}"
+    stamp = cache / f"{code}.sha256"
     try:
         if stamp.exists() and stamp.read_text(encoding="ascii") == digest.hexdigest():
             return
         cache.mkdir(exist_ok=True)
-        for kept in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
+        for kept in cache.glob(f"{code}-*.nb[ic]"):
             kept.unlink(missing_ok=True)
         draft = stamp.with_suffix(f".{os.getpid()}")
         draft.write_text(digest.hexdigest(), encoding="ascii")

@@ -16,11 +16,10 @@ from data.netsim.elements import Flow, Link
 from data.netsim.event_loop import RESERVE, advance
 from data.netsim.rates import OPPORTUNITIES
 from data.netsim.records import doubled, fill_subflow
+from data.netsim.reference import PINNED_BYTES, pinned
 from data.netsim.rings import ring_need
 from data.netsim.rng import streams
 from data.netsim.scenario import Scenario
-
-_ARRAYS = st.State._fields
 
 
 class Network:
@@ -36,6 +35,8 @@ class Network:
         Seed of all random streams and start times, and of generated traces that name none.
     log : bool, optional
         Keep the events of every ACK (`log_rows`).
+    watch : bool, optional
+        Sum them up per interval for an agent (`data.netsim.seen`).
 
     Raises
     ------
@@ -44,7 +45,12 @@ class Network:
     """
 
     def __init__(
-        self, scenario: Scenario, controller: str = "cubic", seed: int = 0, log: bool = False
+        self,
+        scenario: Scenario,
+        controller: str = "cubic",
+        seed: int = 0,
+        log: bool = False,
+        watch: bool = False,
     ) -> None:
         self.scenario = scenario
         self.link_names = list(scenario.links)
@@ -57,7 +63,11 @@ class Network:
         self._rng = np.random.default_rng(seed)
         self._logs: list[np.ndarray[Any, Any]] = []
         self._log_taken = 0
+        self._memory = np.zeros(PINNED_BYTES // 8, np.int64)
+        self.state: Any
         self._build(controller, seed, log)
+        self.state.g["log_on"] = (st.LOGGED if log else 0) | (st.WATCHED if watch else 0)
+        self.address = pinned(self.state, self._memory)
 
     @property
     def now_s(self) -> float:
@@ -66,19 +76,25 @@ class Network:
 
     def advance(self, until_s: float) -> None:
         """Process everything up to a time (s); arrays grow as needed."""
-        until = round(until_s * 1e9)
-        while True:
-            status = advance(self.state, until)
-            if status == st.DONE:
-                return
-            if status == st.NEED_LOG:
-                self._drain_log()
-            elif status == st.NEED_PACKETS:
-                self._grow_packets()
-            elif status == st.NEED_RING:
-                self._grow_rings()
-            else:
-                self._replace(heap=doubled(self.state.heap))
+        self.advance_ns(round(until_s * 1e9))
+
+    def advance_ns(self, until: int) -> None:
+        """As `advance`, up to and including a time in ns."""
+        while (status := advance(self.address, until)) != st.DONE:
+            self.make_room(status)
+
+    def make_room(self, status: int) -> None:
+        """Give the event loop what it came back for, so that it can go on."""
+        if status == st.NEED_LOG:
+            self._drain_log()
+            return
+        if status == st.NEED_PACKETS:
+            self._grow_packets()
+        elif status == st.NEED_RING:
+            self._grow_rings()
+        else:
+            self.state = self.state._replace(heap=doubled(self.state.heap))
+        self.address = pinned(self.state, self._memory)
 
     def log_rows(self) -> np.ndarray[Any, Any]:
         """Logged observations so far: records of t (ns), sub, variable, value."""
@@ -107,6 +123,23 @@ class Network:
         """Records of a connection's subflows (a view)."""
         c = self.state.conn[index]
         return self.state.sub[int(c["sub0"]) : int(c["sub0"] + c["sub_n"])]
+
+    def saved(self) -> dict[str, np.ndarray[Any, np.dtype[np.uint8]]]:
+        """All that decides what comes next, as bytes; the scenario and a log aren't among it."""
+        arrays = {name: np.atleast_1d(array) for name, array in self.state._asdict().items()}
+        return {name: array.reshape(-1).view(np.uint8).copy() for name, array in arrays.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, np.dtype[np.uint8]]]) -> None:
+        """Go on where another network of this scenario and seed was `saved`."""
+        made = {}
+        for name, old in self.state._asdict().items():
+            old = np.atleast_1d(old)
+            width = old.dtype.itemsize * math.prod(old.shape[1:])
+            new = st.zeros(len(arrays[name]) // width * math.prod(old.shape[1:]), old.dtype)
+            new.view(np.uint8)[...] = arrays[name]
+            made[name] = new.reshape(-1, *old.shape[1:])
+        self.state = st.State(**{**made, "g": made["g"][0]})
+        self.address = pinned(self.state, self._memory)
 
     # Building.
 
@@ -186,8 +219,8 @@ class Network:
             rng=streams(seed, len(link) + len(src) + len(sub)),
             log=st.zeros(8 * RESERVE if log else 2 * RESERVE, st.LOG),
             hist=np.zeros((max(1, len(sub)), st.HISTOGRAM_BINS), np.int64),
+            seen=st.zeros((len(sub) + len(link)) * st.VARIABLES, st.SEEN),
         )
-        g[0]["log_on"] = log
         self._grow_packets()
         # A sorted list is a heap.
         self.events.sort(key=lambda e: e[0])
@@ -288,9 +321,6 @@ class Network:
 
     # Growing.
 
-    def _replace(self, **arrays: Any) -> None:
-        self.state = self.state._replace(**arrays)
-
     def _grow_packets(self) -> None:
         old = self.state.pkt
         count = max(2 * len(old), 2 * RESERVE)
@@ -301,11 +331,12 @@ class Network:
         pkt["next"][count - 1] = g["free_head"]
         g["free_head"] = len(old)
         g["free_n"] += count - len(old)
-        self._replace(pkt=pkt)
+        self.state = self.state._replace(pkt=pkt)
 
     def _grow_rings(self) -> None:
         names = ("tx", "rate", "rx")
-        self._replace(**{name: doubled(getattr(self.state, name)) for name in names})
+        longer = {name: doubled(getattr(self.state, name)) for name in names}
+        self.state = self.state._replace(**longer)
 
     def _drain_log(self) -> None:
         g = self.state.g

@@ -72,7 +72,7 @@ def set_state(S: Any, si: int, s: Any, state: int) -> None:
     if s.ca_state != state:
         cc_set_state(S.sub, S.conn[s.conn], s, state, S.g.now)
         s.ca_state = state
-        note(S.g, S.log, si, LOG_STATE, state)
+        note(S, si, LOG_STATE, state)
 
 
 @compiled

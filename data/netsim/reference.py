@@ -1,8 +1,9 @@
 """Passing the state by reference: one pointer instead of a hundred words per call.
 
-numba passes a tuple of arrays by value and counts references to each array. `reference` keeps
-the tuple where it is and hands out a pointer; its arrays are read through it, uncounted, for
-the caller owns them. With the JIT off a state is passed as it is.
+numba passes a tuple of arrays by value and counts references to each array. `pinned` puts the
+tuple somewhere once; compiled code is called with its address and reads the arrays through it,
+uncounted, for the caller owns them. So many simulations are one array of addresses, and a call
+costs the same however large a state is. With the JIT off a state stands for its address.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
+from numba import typeof as _typeof
 from numba.core import cgutils as _cgutils
 from numba.core import types
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, models, register_model
 from numba.extending import lower_getattr_generic as _lower_getattr_generic
 
-from data.netsim.jit import JIT_OFF
+from data.netsim.jit import JIT_OFF, entry
+from data.netsim.state import example
+
+PINNED_BYTES = 4096
+"""Memory that a state's own record takes at most: the places and lengths of its arrays."""
 
 # numba's own functions have no types.
 cgutils: Any = _cgutils
+typeof: Any = _typeof
 lower_getattr_generic: Any = _lower_getattr_generic
 
 
@@ -71,17 +79,94 @@ def _getattr(context: Any, builder: Any, kind: Any, value: Any, name: str) -> An
 
 
 @intrinsic
-def _refer(typing: Any, state: Any) -> Any:
+def _refer(typing: Any, address: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = cgutils.alloca_once_value(builder, arguments[0])
-        return builder.bitcast(place, ir.IntType(8).as_pointer())
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
-    return Reference(state)(state), codegen
+    return Reference(typeof(example()))(types.int64), codegen
+
+
+@intrinsic
+def _put(typing: Any, state: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.get_value_type(signature.args[0])
+        if context.get_abi_sizeof(kind) > PINNED_BYTES:
+            raise ValueError("a state takes more than PINNED_BYTES")
+        builder.store(arguments[0], builder.inttoptr(arguments[1], kind.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(state, types.int64), codegen
+
+
+@intrinsic
+def _call(typing: Any, function: Any, address: Any, until: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(word, [word, word])
+        place = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.call(place, arguments[1:])
+
+    return types.int64(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def _take(typing: Any, counter: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", array.data, one, "monotonic")
+
+    return types.int64(counter), codegen
+
+
+# To a type checker an intrinsic takes what its first function takes.
+put: Any = _put
+
+
+@entry
+def _pin(state: Any, address: int) -> None:
+    put(state, address)
+
+
+def pinned(state: Any, memory: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
+    """Put a state into memory where it stays; needed again whenever one of its arrays is replaced.
+
+    Parameters
+    ----------
+    state : State
+        The caller keeps it as long as its address is used.
+    memory : int64 array [PINNED_BYTES / 8]
+        Kept by the caller, too.
+
+    Returns
+    -------
+    int
+        The address; the state itself if nothing is compiled.
+    """
+    if JIT_OFF:
+        return state
+    address = int(memory.ctypes.data)
+    _pin(state, address)
+    return address
 
 
 def _itself(state: Any) -> Any:
     return state
 
 
+def _interpreted(function: Any, address: Any, until: int) -> Any:
+    return function(address, until)
+
+
+def _counted(counter: Any) -> int:
+    number = int(counter[0])
+    counter[0] += 1
+    return number
+
+
 reference: Any = _itself if JIT_OFF else _refer
-"""Reference to a state that stays valid while the calling function runs."""
+"""Reference to the state at an address."""
+call: Any = _interpreted if JIT_OFF else _call
+"""Call an entry point like `data.netsim.event_loop.advance` by its `data.netsim.jit.pointer`."""
+take: Any = _counted if JIT_OFF else _take
+"""Next number of a counter, int64 array [1], that threads share: each gets another one."""

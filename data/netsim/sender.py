@@ -49,7 +49,7 @@ def transmit(S: Any, si: int, s: Any, n: int, data: int) -> None:
         s.retransmitted += 1
         if s.retrans_stamp < 0:
             s.retrans_stamp = now
-        note(g, S.log, si, LOG_RETRANSMIT, 1)
+        note(S, si, LOG_RETRANSMIT, 1)
     else:
         X.dsn = data
         X.bits = 0

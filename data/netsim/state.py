@@ -46,6 +46,11 @@ DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP, NEED_RING = range(5)
 LOG_VARIABLES = ("rtt_us", "ca_state", "ack", "snd_cwnd", "retransmit")
 LOG_RTT, LOG_STATE, LOG_ACK, LOG_CWND, LOG_RETRANSMIT = range(5)
 
+VARIABLES = 32
+"""Room for the variables of a place that an agent may observe (`data.netsim.seen.NAMES`)."""
+LOGGED, WATCHED = 1, 2
+"""What becomes of observations: they are kept as a log, summed up per interval, or both."""
+
 BURST = 256
 """Segments one event may send on a connection; the rest follows at the same time."""
 
@@ -187,9 +192,12 @@ At the place of segment n, ``came`` is n once the segment has arrived. At the pl
 
 LOG = record(t="i8", sub="i8", variable="i8", value="i8")
 
+SEEN = record(n="i8", total="i8", least="i8", last="i8")
+"""What a variable's values of one decision interval come to; ``total`` is their sum."""
+
 State = namedtuple(
     "State",
-    "g heap pkt link route series_t series_v conn sub tx rate rx meta inject src rng log hist",
+    "g heap pkt link route series_t series_v conn sub tx rate rx meta inject src rng log hist seen",
 )
 """All arrays of one simulation."""
 
@@ -202,3 +210,20 @@ def subflow_type(extra: tuple[tuple[str, str], ...]) -> Any:
     but takes ten microseconds in every call to find that another one is equal.
     """
     return record(**SUBFLOW_FIELDS, **dict(extra))
+
+
+def example() -> State:
+    """The smallest state, which has the types of every other."""
+    from data.netsim.cc import fields
+
+    kinds = {"heap": HEAP, "pkt": PACKET, "link": LINK, "conn": CONNECTION, "tx": SEGMENT,
+             "sub": subflow_type(fields()), "rate": RATE, "rx": ARRIVAL, "src": SOURCE,
+             "log": LOG, "seen": SEEN}  # fmt: skip
+    plain = ("route", "series_t", "series_v", "meta", "inject")
+    return State(
+        g=zeros(1, GLOBAL)[0],
+        rng=np.zeros((1, 6), np.int64),
+        hist=np.zeros((1, HISTOGRAM_BINS), np.int64),
+        **{name: zeros(1, kind) for name, kind in kinds.items()},
+        **{name: np.zeros(1, np.int64) for name in plain},
+    )

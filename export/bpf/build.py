@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from functools import cache
 from pathlib import Path
 
 from export.toolchain.harness import RUNTIME, CannotRun, Missing, find_compiler, run_command
@@ -54,6 +55,15 @@ def version(command: str) -> str:
     return run_command([command, "--version"], 10).stdout.decode(errors="replace").splitlines()[0]
 
 
+@cache
+def kernel_types(timeout_s: float) -> bytes:
+    """``vmlinux.h``: every type of the running kernel; CannotRun if they can't be read."""
+    dumped = run_command(["bpftool", "btf", "dump", "file", str(BTF), "format", "c"], timeout_s)
+    if dumped.returncode:
+        raise CannotRun(f"bpftool can't read {BTF}: {dumped.stderr.decode(errors='replace')}")
+    return dumped.stdout
+
+
 class Workshop:
     """Builds what lies in a bundle, in a directory of its own.
 
@@ -76,17 +86,19 @@ class Workshop:
         if reason := why_not():
             raise Missing(reason)
         self.bundle, self.work, self.timeout_s = bundle, work, timeout_s
-        dumped = run_command(["bpftool", "btf", "dump", "file", str(BTF), "format", "c"], timeout_s)
-        if dumped.returncode:
-            raise CannotRun(f"bpftool can't read {BTF}: {dumped.stderr.decode(errors='replace')}")
-        (work / "vmlinux.h").write_bytes(dumped.stdout)
+        (work / "vmlinux.h").write_bytes(kernel_types(timeout_s))
+        # 130 000 lines, which every program includes: parsed once.
+        self._compile([*self._command(), "-x", "c-header", str(work / "vmlinux.h")], "vmlinux.pch")
 
     def program(self, source: str, built: str, defines: dict[str, str]) -> Path:
         """Compile a BPF object; CannotRun if clang refuses the source."""
-        machine = ARCHITECTURES[platform.machine()]
         given = [f"-D{name}={value}" for name, value in defines.items()]
-        command = [clang(), *FLAGS, f"-D__TARGET_ARCH_{machine}", *given, f"-I{self.work}"]
+        types = ["-include-pch", str(self.work / "vmlinux.pch"), f"-I{self.work}"]
+        command = [*self._command(), *given, *types]
         return self._compile([*command, "-c", str(self.bundle / source)], built)
+
+    def _command(self) -> list[str]:
+        return [clang(), *FLAGS, f"-D__TARGET_ARCH_{ARCHITECTURES[platform.machine()]}"]
 
     def host(self, source: Path, built: str) -> Path:
         """Compile a program of user space; CannotRun if the compiler refuses the source."""

@@ -12,6 +12,7 @@ import platform
 import tempfile
 from pathlib import Path
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
         ``vectors``, ``mismatches`` (of class or score), ``by_origin`` and, if there is one,
         ``first_mismatch``.
     """
-    meant = form.evaluate(x)
+    meant = _meant(form, x)
     unlike = meant.scores != answers.scores
     wrong = (meant.classes != answers.classes) | unlike.reshape(len(x), form.outputs).any(axis=1)
     report: dict[str, Any] = {
@@ -61,6 +62,17 @@ def compared(form: Form, x: Ints, answers: Verdicts, counts: dict[str, int]) -> 
             "found": {"class": int(answers.classes[i]), "score": answers.scores[i].tolist()},
         }
     return report
+
+
+_last: tuple[ReferenceType[Form], ReferenceType[Ints], Verdicts] | None = None
+
+
+def _meant(form: Form, x: Ints) -> Verdicts:
+    """The form's own answers, kept until others are asked: all targets share their vectors."""
+    global _last
+    if _last is None or _last[0]() is not form or _last[1]() is not x:
+        _last = (ref(form), ref(x), form.evaluate(x))
+    return _last[2]
 
 
 def target_hash(files: list[Path]) -> str:

@@ -6,6 +6,8 @@ A bundle's code is compiled, imported or run only if it is, byte for byte, what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from data.errors import UserError, one_line
@@ -41,11 +43,13 @@ def differing(bundle: Bundle) -> dict[str, list[str]]:
         options = Options.parse(bundle.manifest["options"], f"{MANIFEST}: options")
     except UserError as error:
         raise Broken(f"{one_line(str(error))}: {again(bundle)}") from None
+    # Made when the first target asks, so that what is wrong with it is said as any target's.
+    source = cache(lambda: source_of(bundle))
     found = {}
     for name, listed in bundle.manifest["targets"].items():
         if name not in TARGETS:
             raise Broken(f"this cczoo has no target {one_line(name)!r}: {again(bundle)}")
-        made = _made(name, bundle, options)
+        made = _made(name, bundle, source, options)
         wrong = sorted(made.keys() ^ set(listed["files"]))
         wrong += [file for file in sorted(made) if bundle.contents.get(file) != made[file]]
         if wrong:
@@ -113,11 +117,13 @@ def again(bundle: Bundle) -> str:
     return f"the bundle says it was made by {maker(bundle.manifest)}: export again"
 
 
-def _made(name: str, bundle: Bundle, options: Options) -> dict[str, bytes]:
+def _made(
+    name: str, bundle: Bundle, source: Callable[[], Source], options: Options
+) -> dict[str, bytes]:
     own = getattr(target(name), "again", None)
     try:
         if own is not None:
-            return dict(own(bundle, source_of(bundle), options))
-        return emit(name, source_of(bundle), options)
+            return dict(own(bundle, source(), options))
+        return emit(name, source(), options)
     except (UserError, ValueError, ArithmeticError, LookupError) as error:
         raise Broken(f"{name}: {one_line(str(error))}: {again(bundle)}") from None

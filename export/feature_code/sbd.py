@@ -6,6 +6,7 @@ The C computes call by call what :mod:`features.fixed_sbd` computes from a whole
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,15 @@ from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
 from features import fixed_series as series
-from features.fixed_sbd import POINTS_MAX, Quantity, evaluate_pairs, needs_throughput, quantity
+from features.fixed_sbd import (
+    POINTS_MAX,
+    FixedPairs,
+    Quantity,
+    evaluate_pairs,
+    needs_throughput,
+    quantity,
+)
+from features.fixed_series import Calls
 from features.params import SbdParams
 from features.sbd import differing
 from features.smartsbd import FEATURES
@@ -150,14 +159,9 @@ def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     """Feed made-up connections, tame and hostile, and compare every window."""
     window, subflows = made_for(bundle)
     feed = feed_of(bundle, work, params.timeout_s)
-    rng = np.random.default_rng(params.seed)
-    made = [
-        (random_calls(rng, window, subflows), int(rng.integers(-1, subflows)))
-        for _ in range(CONNECTIONS)
-    ]
+    made, wanted = _connections(params.seed, window, subflows, bundle.features)
     windows = mismatches = 0
-    for (calls, wifi), answer in zip(made, feed.run(made, params.timeout_s), strict=True):
-        meant = evaluate_pairs(calls, wifi, subflows, window, bundle.features)
+    for meant, answer in zip(wanted, feed.run(made, params.timeout_s), strict=True):
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
         mismatches += answer.unlike(meant, classes)
@@ -169,6 +173,22 @@ def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
         "stack_bytes": feed.stack_bytes,
         "state_bytes": feed.state_bytes,
     }
+
+
+@lru_cache(maxsize=4)
+def _connections(
+    seed: int, window: SbdParams, subflows: int, features: tuple[Feature, ...]
+) -> tuple[list[tuple[Calls, int]], list[FixedPairs]]:
+    """Made-up connections with their Wi-Fi subflows, and the features meant of each.
+
+    No model is in them, so models that are proved one after the other share them.
+    """
+    rng = np.random.default_rng(seed)
+    made = [
+        (random_calls(rng, window, subflows), int(rng.integers(-1, subflows)))
+        for _ in range(CONNECTIONS)
+    ]
+    return made, [evaluate_pairs(*one, subflows, window, features) for one in made]
 
 
 def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed:

@@ -12,7 +12,7 @@ from export.fixed import limits
 from export.forms.curve import Curve, curve_body, read_curve
 from export.forms.dense import RAW, Dense, check_outputs, layer_body, read_layers, through
 from export.ir import Ints, Verdicts, checked, verdicts
-from export.reading import integer
+from export.reading import Malformed, integer
 from features.spec import Feature
 
 BODY = frozenset({"layers", "curve", "places"})
@@ -70,6 +70,9 @@ def parse(
 ) -> Mlp:
     """A network from a document's parts."""
     curve = None if document["curve"] is None else read_curve(document["curve"], "curve")
+    # Layers behind a tanh count on answers up to one: a larger one could overflow their sums.
+    if curve is not None and curve.entries[-1] > 1 << curve.q:
+        raise Malformed("curve: entries up to one were expected")
     layers = read_layers(document["layers"], "layers", len(features), RAW, curve)
     check_outputs(len(layers[-1].weights), labels, "layers")
     return Mlp(

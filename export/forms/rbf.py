@@ -23,7 +23,8 @@ MAX_INPUTS = 64
 """With :data:`LIMIT`, what keeps a squared distance below ``2**62``."""
 MAX_VECTORS = 1 << 16
 MAX_TABLE_BITS = 14
-_CHUNK = 1 << 20
+_CHUNK = 1 << 15
+"""Kernels at a time: what a processor's cache holds."""
 
 
 class Input(NamedTuple):

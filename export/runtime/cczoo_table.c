@@ -276,7 +276,7 @@ const char *cczoo_table_text(int error)
 		[CCZOO_TABLE_SIZE] = "not as long as it says: cut off or added to",
 		[CCZOO_TABLE_CHECKSUM] = "its checksum is wrong: damaged",
 		[CCZOO_TABLE_KIND] = "a kind of model that this reader doesn't know",
-		[CCZOO_TABLE_CLASSES] = "not a model of two classes",
+		[CCZOO_TABLE_CLASSES] = "made for another number of classes",
 		[CCZOO_TABLE_FEATURES] = "made for another number of features",
 		[CCZOO_TABLE_SCHEMA] = "made for other features (schema hash)",
 		[CCZOO_TABLE_COUNTS] = "its counts don't fit its length or its kind",
@@ -286,6 +286,8 @@ const char *cczoo_table_text(int error)
 		[CCZOO_TABLE_CHILD] = "its nodes aren't trees in preorder",
 		[CCZOO_TABLE_DEPTH] = "a tree is deeper than 128 comparisons",
 		[CCZOO_TABLE_OVERFLOW] = "its weighted sum could overflow",
+		[CCZOO_TABLE_LAYER] = "a layer isn't one of this format",
+		[CCZOO_TABLE_CURVE] = "its table of tanh isn't one",
 	};
 
 	return error >= 0 && error < CCZOO_TABLE_ERRORS ? text[error] : "unknown error";

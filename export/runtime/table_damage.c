@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef LABELS
+#if defined(NETWORK)
+#include "cczoo_network.h"
+#elif defined(LABELS)
 #include "cczoo_scores.h"
 #else
 #include "cczoo_table.h"
@@ -21,7 +23,9 @@ static int accepts(const uint8_t *content, size_t size, uint32_t features)
 	int error;
 
 	memcpy(copy, content, size);
-#ifdef LABELS
+#if defined(NETWORK)
+	error = cczoo_network_load(&(struct cczoo_network){ 0 }, copy, size, features, LABELS, NULL);
+#elif defined(LABELS)
 	error = cczoo_scores_load(&(struct cczoo_scores){ 0 }, copy, size, features, LABELS, NULL);
 #else
 	error = cczoo_table_load(&(struct cczoo_table){ 0 }, copy, size, features, NULL);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES,
- * SCHEMA_HASH and, where it has several scores, LABELS are what the file must have been made for.
+ * SCHEMA_HASH and, where it has several scores, LABELS are what the file must have been made for;
+ * with NETWORK it is a network's.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef LABELS
+#if defined(NETWORK)
+#include "cczoo_network.h"
+extern struct cczoo_network loaded;
+extern int32_t *scratch;
+#define LOAD(file, size, hash) cczoo_network_load(&loaded, file, size, FEATURES, LABELS, hash)
+#elif defined(LABELS)
 #include "cczoo_scores.h"
 extern struct cczoo_scores loaded;
 #define LOAD(file, size, hash) cczoo_scores_load(&loaded, file, size, FEATURES, LABELS, hash)
@@ -39,9 +45,18 @@ __attribute__((constructor)) static void load(void)
 		fprintf(stderr, "%s: %s\n", TABLE_FILE, cczoo_table_text(error));
 		exit(2);
 	}
+#ifdef NETWORK
+	/* Of just this size, so that a sanitizer sees a number too many. */
+	scratch = malloc(loaded.scratch * sizeof(*scratch) + !loaded.scratch);
+	if (!scratch)
+		exit(2);
+#endif
 }
 
 __attribute__((destructor)) static void unload(void)
 {
+#ifdef NETWORK
+	free(scratch);
+#endif
 	free(file);
 }

@@ -68,7 +68,7 @@ TARGETS: dict[str, Registered] = {
     "mlp-c": Registered("export.targets.mlp_c", ("mlp", "gru", "lstm")),
     "onnx": Registered("export.targets.onnx", ("float",)),
     "python": Registered("export.targets.python", PLAIN),
-    "table": Registered("export.targets.table", (*TREES, "linear")),
+    "table": Registered("export.targets.table", (*TREES, "linear", "mlp")),
 }
 """Name -> module and what it carries."""
 

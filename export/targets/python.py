@@ -31,12 +31,14 @@ TEMPLATES: dict[str, str] = {
 """Form's kind -> the template of its ``score``."""
 
 _RUN = """
-import importlib.util, json, sys
+import functools, importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("model", sys.argv[1])
 model = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(model)
 given = json.load(sys.stdin)
-answers = [[model.score(x), model.classify(x)] for x in given["x"]]
+# classify asks for the score that was just computed; of other features it would get theirs.
+model.score = functools.lru_cache(maxsize=1)(model.score)
+answers = [[model.score(x), model.classify(x)] for x in map(tuple, given["x"])]
 json.dump({"answers": answers, "scaled": [model.scale(v) for v in given["values"]]}, sys.stdout)
 """
 

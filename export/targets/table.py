@@ -9,7 +9,6 @@ from typing import Any
 
 from export.bundle.certificate import compared
 from export.bundle.manifest import Bundle
-from export.forms.trees import Trees
 from export.ir import Form
 from export.params import Options, VerifyParams
 from export.render import render
@@ -30,8 +29,11 @@ from export.vectors import Vectors, timing_rows
 
 SUMMARY = "file that a kernel module reads, so that an update needs no compiler; module, C reader"
 READER = ("cczoo_table.h", "cczoo_table.c")
-SEVERAL_READER = ("cczoo_scores.h", "cczoo_scores.c")
-"""The reader of trees with several scores, beside the other one."""
+OWN_READERS = {
+    "trees": ("cczoo_scores.h", "cczoo_scores.c"),
+    "mlp": ("cczoo_network.h", "cczoo_network.c"),
+}
+"""Form's kind -> its reader, which takes in :data:`READER`."""
 DAMAGE_BYTES = 1 << 26
 """Bytes that may be read while damaged files are tried; a second or so."""
 CC_NAME_BYTES = 15
@@ -47,7 +49,8 @@ int model_answer(const int32_t *f, int64_t *scores)
 { scores[0] = cczoo_table_score(&loaded, f); return cczoo_table_classify(&loaded, f); }
 int model_classify(const int32_t *f) { return cczoo_table_classify(&loaded, f); }
 """
-_SEVERAL_UNIT = """
+_OWN_UNITS = {
+    "trees": """
 #include "cczoo_scores.h"
 #include "cczoo_scores.c"
 struct cczoo_scores loaded;
@@ -57,7 +60,22 @@ int model_classify(const int32_t *f);
 int model_answer(const int32_t *f, int64_t *scores)
 { return cczoo_scores_classify(&loaded, f, scores); }
 int model_classify(const int32_t *f) { return cczoo_scores_classify(&loaded, f, unseen); }
-"""
+""",
+    "mlp": """
+#include "cczoo_network.h"
+#include "cczoo_network.c"
+struct cczoo_network loaded;
+int32_t *scratch;
+static int64_t unseen[CCZOO_NETWORK_MAX_LABELS];
+int model_answer(const int32_t *f, int64_t *scores);
+int model_classify(const int32_t *f);
+int model_answer(const int32_t *f, int64_t *scores)
+{ return cczoo_network_classify(&loaded, f, scratch, scores); }
+int model_classify(const int32_t *f)
+{ return cczoo_network_classify(&loaded, f, scratch, unseen); }
+""",
+}
+"""Form's kind -> the driver's functions around its own reader."""
 
 
 def refuses(form: Form) -> str:
@@ -68,30 +86,31 @@ def refuses(form: Form) -> str:
 def emit(source: Source, options: Options) -> dict[str, str | bytes]:
     """``<identifier>.cct``, its reader, and a module that is built by ``Kbuild``.
 
-    The module is a congestion control that obeys one of two classes, so trees with several scores
-    come without it.
+    The module is a congestion control that obeys one of two classes, so trees and networks with a
+    score for each label come without it.
     """
     form = source.form
     if form is None:
         raise ValueError("the table target needs a form")
     name = source.identifier
-    if isinstance(form, Trees):
-        return {
-            f"{name}.cct": write(form, source.schema_hash),
-            **{file: (RUNTIME / file).read_text() for file in (*READER, *SEVERAL_READER)},
-        }
+    readers = _readers(form)
+    made: dict[str, str | bytes] = {
+        f"{name}.cct": write(form, source.schema_hash),
+        **{file: (RUNTIME / file).read_text() for file in readers},
+    }
+    if not _has_module(form):
+        return made
     module = render(
         "kmod.c.j2",
         source=source,
+        network=form.kind == "mlp",
         schema_rows=_rows(source.schema_hash),
         cc_name=name if len(name) <= CC_NAME_BYTES else f"{name[:10]}_{source.model_hash[:4]}",
     )
-    return {
-        f"{name}.cct": write(form, source.schema_hash),
-        **{file: (RUNTIME / file).read_text() for file in READER},
+    return made | {
         f"{name}_kmod.c": module,
         f"{name}_kmod.h": render("kmod.h.j2", source=source, form=form),
-        "Kbuild": render("kmod_kbuild.j2", source=source),
+        "Kbuild": render("kmod_kbuild.j2", source=source, reader=Path(readers[-1]).stem),
     }
 
 
@@ -107,10 +126,9 @@ def prove(
     schema = bundle.manifest["schema_hash"]
     if read(table.read_bytes(), form.features, form.labels, schema, table.name) != form:
         raise CannotRun(f"{table.name} isn't the bundle's model")
-    several = isinstance(form, Trees)
     how: dict[str, Any] = {
-        "unit": _SEVERAL_UNIT if several else _UNIT,
-        "beside": [files[name] for name in (*READER, *SEVERAL_READER) if name in files],
+        "unit": _OWN_UNITS.get(form.kind, _UNIT),
+        "beside": [files[name] for name in _readers(form) if name in files],
         "hosted": _host(table, bundle),
         "outputs": form.outputs,
     }
@@ -132,8 +150,18 @@ def prove(
         "stack_bytes": program.stack_bytes,
         "sanitized": sanitized(*made, vectors.x, answers, **how),
         "damaged": damaged,
-        **({} if several else {"kernel_module": _module(files, work, params.timeout_s)}),
+        **({"kernel_module": _module(files, work, params.timeout_s)} if _has_module(form) else {}),
     }
+
+
+def _readers(form: Form) -> tuple[str, ...]:
+    """Files of its reader; the last one takes in what it needs of the others."""
+    return (*READER, *OWN_READERS.get(form.kind, ()))
+
+
+def _has_module(form: Form) -> bool:
+    """Whether one score says which of two classes it is, as the module takes it."""
+    return form.outputs < len(form.labels)
 
 
 def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
@@ -148,9 +176,10 @@ def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
 def _host(table: Path, bundle: Bundle) -> str:
     """C that loads the file before the driver starts."""
     schema = ", ".join(_rows(bundle.manifest["schema_hash"]))
-    labels = f"#define LABELS {len(bundle.manifest['labels'])}\n"
+    kind, labels = bundle.manifest["kind"], len(bundle.manifest["labels"])
+    defined = "".join(f"#define {name} {value}\n" for name, value in _defined(kind, labels).items())
     return (
-        f"{labels if isinstance(bundle.form, Trees) else ''}"
+        f"{defined}"
         f"#define TABLE_FILE {json.dumps(str(table.resolve()))}\n"
         f"#define FEATURES {len(bundle.features)}\n"
         f"#define SCHEMA_HASH {schema}\n" + (RUNTIME / "table_host.c").read_text()
@@ -163,9 +192,9 @@ def _damage(
     """How many damaged copies of the file the C reader accepts, under sanitizers if possible."""
     executable = work / "table_damage"
     flags = ["-O1"] if no_sanitizers(work, timeout_s) else SANITIZER_FLAGS
-    sources = [str(files["cczoo_table.c"]), str(RUNTIME / "table_damage.c")]
-    if isinstance(form, Trees):
-        sources = [str(files["cczoo_scores.c"]), sources[1], f"-DLABELS={form.outputs}"]
+    reader = _readers(form)[-1]
+    defined = [f"-D{k}={v}" for k, v in _defined(form.kind, len(form.labels)).items()]
+    sources = [str(files[reader]), str(RUNTIME / "table_damage.c"), *defined]
     include = f"-I{files['cczoo_table.h'].parent}"
     compile_c([*find_compiler(), *flags, include, *sources, "-o", str(executable)], timeout_s)
     asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
@@ -176,6 +205,13 @@ def _damage(
     return dict(
         zip(("inverted", "truncated", "accepted"), map(int, done.stdout.split()), strict=True)
     )
+
+
+def _defined(kind: str, labels: int) -> dict[str, int]:
+    """Macros that tell ``table_host.c`` and ``table_damage.c`` which reader it is."""
+    if kind not in OWN_READERS:
+        return {}
+    return {"LABELS": labels, **({"NETWORK": 1} if kind == "mlp" else {})}
 
 
 def _rows(hexadecimal: str) -> list[str]:

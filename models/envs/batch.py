@@ -1,4 +1,4 @@
-"""What a trainer steps: many episodes side by side, one layout for every environment.
+"""Many episodes side by side are what a trainer steps: one layout for every environment.
 
 An environment has *parts*, each of which observes and acts: the subflows of a connection (TCCO),
 one receiver (Nuwa), senders and routers (MA-CC). Parts of one *kind* have the same observation and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,47 +12,17 @@ from pettingzoo import ParallelEnv
 from pydantic import Field
 
 from data.errors import UserError, unknown_name
-from data.netsim.agents import Session, in_flight, link_place, subflow_place, waiting
+from data.netsim.cc import number
 from data.netsim.network import Network
-from data.netsim.state import OPEN
 from data.strict import Strict
 from features import macc
-from features.intervals import scaled
-from models.envs.logged import Logged
-from models.envs.samplers import Sampler, dumbbell
+from models.envs import macc_loop
+from models.envs.batching import Batching
+from models.envs.logged import Logged, Slot
+from models.envs.macc_reward import MaccReward
+from models.envs.samplers import Sampler, dumbbell, named
 
-Float = NDArray[np.float64]
 Observation = NDArray[np.float32]
-
-
-class MaccReward(Strict):
-    """Rewards of eq. 3; its constants are ours: 1 is a sender's share, or the link's rate."""
-
-    a: float = Field(4e-6, gt=0)
-    """Per byte acknowledged in the step: 1 at 10 Mbps over 0.2 s."""
-    b: float = Field(7e-7, gt=0)
-    """Per byte in flight: 0.25 at 10 Mbps x 280 ms."""
-    c: float = Field(9e-7, gt=0)
-    """Per us of RTT: 0.25 at 280 ms."""
-    d: float = Field(4e-4, gt=0)
-    """Per packet/s that leaves the queue: 1 at 30 Mbps of 1500 bytes."""
-    e: float = Field(5e-6, gt=0)
-    """Per us of queueing delay: 0.5 at 100 ms."""
-    f: float = Field(6.5e-4, gt=0)
-    """Per packet in the queue: 0.25 at 385."""
-    g: float = Field(1.0, gt=0)
-    """For a loss rate of 1."""
-
-    def sender(self, observation: Float) -> float:
-        """r1, from `features.macc.SENDER` in their units."""
-        o = observation
-        return float(self.a * o[macc.ACKED] - self.b * o[macc.IN_FLIGHT] - self.c * o[macc.RTT])
-
-    def router(self, observation: Float, loss_rate: float) -> float:
-        """r2, from `features.macc.ROUTER` in their units and the queue's loss rate (0 to 1)."""
-        o = observation
-        good = self.d * o[macc.DEQUEUED]
-        return float(good - self.e * o[macc.WAIT] - self.f * o[macc.QUEUE] - self.g * loss_rate)
 
 
 class MaccParams(Strict):
@@ -63,8 +33,11 @@ class MaccParams(Strict):
     """Flows of the scenario, the first ones, that agents run (Table 1: 3)."""
     routers: tuple[str, ...] = ("core", "core_back")
     """Links, with ``queue: agent``, that agents run (Table 1: 2; which ones is ours)."""
-    step_segments: int = Field(1, ge=1)
-    """By how many segments an action moves the window (eq. 1: 1)."""
+    step_segments: int = Field(10, ge=1)
+    """By how many segments an action moves the window (eq. 1: 1; ten is ours)."""
+    watch_other_queues: bool = False
+    """Whether routers whose queue runs something else are observed and rewarded all the same, to
+    compare with; what they do has no effect then."""
     max_cwnd: int = Field(4096, ge=2)
     """Bound of the window (segments; ours)."""
     start_cwnd: int = Field(200, ge=2)
@@ -75,19 +48,112 @@ class MaccParams(Strict):
     """Steps of an episode: 60 s (ours)."""
 
 
+class MaccBatch(Batching):
+    """Many networks side by side (`models.envs.batch.BatchEnv`); parts are senders, then routers.
+
+    Parameters
+    ----------
+    num_envs : int
+    sampler : Sampler, optional
+        Makes the scenario of an episode. The agents run its flows of one path without a ``cc``,
+        the first ``params.senders`` of them, and those links of ``params.routers`` that it has
+        with ``queue: agent``.
+    reward : MaccReward, optional
+    params : MaccParams or mapping, optional
+    threads : int, optional
+    **options
+        As for `Batching`.
+
+    Raises
+    ------
+    UserError
+        On reset, when there is nothing in the scenario that agents run.
+    """
+
+    kept = ("memory", "flow_of", "link_of", "loss_rates")
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        sampler: Sampler | None = None,
+        reward: MaccReward | None = None,
+        params: MaccParams | Mapping[str, Any] | None = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> None:
+        p = self.params = MaccParams.parse(params or {}, "params")
+        kinds = [0] * p.senders + [1] * len(p.routers)
+        self.action_counts, self.feature_counts = (3, 2), (len(macc.SENDER), len(macc.ROUTER))
+        interval_us = p.observation.interval_us
+        n, parts = num_envs, len(kinds)
+        super().__init__(
+            n, sampler or dumbbell(), "agent", interval_us, p.steps, kinds, threads, **options
+        )
+        self.memory = np.zeros((n, parts, max(macc.SENDER_MEMORY, macc.ROUTER_MEMORY)))
+        self.flow_of = np.zeros((n, p.senders), np.int64)
+        self.link_of = np.zeros((n, len(p.routers)), np.int64)
+        self.loss_rates = np.zeros((n, parts))
+        numbers = {**p.model_dump(exclude={"observation", "routers"}),
+                   "interval_ns": interval_us * 1000, "one_by_one": self.keep_log}  # fmt: skip
+        made = {"settings": np.array([int(numbers[name]) for name in macc_loop.SETTINGS]),
+                "reward": (reward or MaccReward()).numbers()}  # fmt: skip
+        names = [name for name in macc_loop.Arrays._fields if name not in made]
+        self._arrays = macc_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+
+    def windows(self, i: int) -> NDArray[np.int64]:
+        """Windows that the agents have set in an environment, of its senders that are there."""
+        flows = self.flow_of[i, self.mask[i, : self.params.senders]]
+        network = self.networks[i]
+        return np.array([int(network.subflows(int(f))[0]["agent_cwnd"]) for f in flows])
+
+    def _check(self, network: Network) -> None:
+        if not len(_flows(network)):
+            raise UserError("scenario: no flow of one path without a cc, for a sender to run")
+
+    def _fresh(self, i: int, network: Network) -> None:
+        p = self.params
+        flows = _flows(network)[: p.senders]
+        names, spec = network.link_names, network.scenario.links
+        mine = [name for name in spec if p.watch_other_queues or spec[name].queue == "agent"]
+        there = [name in mine for name in p.routers]
+        self.mask[i] = [*(np.arange(p.senders) < len(flows)), *there]
+        self.flow_of[i], self.link_of[i] = -1, -1
+        self.flow_of[i, : len(flows)] = flows
+        for k, name in enumerate(p.routers):
+            if there[k]:
+                self.link_of[i, k] = names.index(name)
+        self.memory[i] = self.loss_rates[i] = 0.0
+
+    def _go(self) -> None:
+        macc_loop.run(self._counter, self._event_loop, self._arrays)
+
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
+        network, senders = self.networks[i], self.params.senders
+        flows = self.flow_of[i, self.mask[i, :senders]]
+        links = self.link_of[i, self.mask[i, senders:]] + len(network.state.sub)
+        return np.concatenate([network.state.conn["sub0"][flows], links])
+
+
+def _flows(network: Network) -> NDArray[np.int64]:
+    """Numbers of the connections of one path that agents may run."""
+    conn, sub = network.state.conn, network.state.sub
+    mine = (conn["sub_n"] == 1) & (sub["cc"][conn["sub0"]] == number("agent"))
+    return np.flatnonzero(mine)
+
+
 class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ignore[misc]
-    """``cczoo/MACC-v0``, a PettingZoo parallel environment.
+    """``cczoo/MACC-v0``, a PettingZoo parallel environment: a batch of one.
 
     Agents ``sender_0`` ... set windows, ``router_0`` ... their queue's drop probability. Each has
     its own reward of eq. 3; the team's is their sum.
 
     Parameters
     ----------
-    sampler : Sampler, optional
-        Makes the scenario of an episode.
+    sampler, params
+        As for `MaccBatch`.
     reward : MaccReward, optional
         Anything with its two methods.
-    params : MaccParams or mapping, optional
     keep_log : bool, optional
         Keep each episode's events for `write_log`.
 
@@ -106,28 +172,23 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         params: MaccParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = MaccParams.parse(params or {}, "params")
-        self._sampler = sampler or dumbbell()
-        self._reward = reward or MaccReward()
-        self._keep = keep_log
+        own = reward if isinstance(reward, MaccReward) else None
+        self._reward = None if own is reward else reward
+        self._batch = MaccBatch(1, sampler, own, params, 1, stagger=False, keep_log=keep_log)
+        p = self.params = self._batch.params
         self.render_mode = None
-        self._senders = [f"sender_{i}" for i in range(self.params.senders)]
-        self._routers = [f"router_{i}" for i in range(len(self.params.routers))]
-        self.possible_agents = [*self._senders, *self._routers]
+        senders = [f"sender_{i}" for i in range(p.senders)]
+        self.possible_agents = [*senders, *(f"router_{i}" for i in range(len(p.routers)))]
         self.agents: list[str] = []
-        sizes = [len(macc.SENDER)] * len(self._senders) + [len(macc.ROUTER)] * len(self._routers)
+        counts, sizes = self._batch.action_counts, self._batch.feature_counts
+        kinds = dict(zip(self.possible_agents, self._batch.kinds.tolist(), strict=True))
         self.observation_spaces = {
-            agent: Box(0.0, 1.0, (size,), np.float32)
-            for agent, size in zip(self.possible_agents, sizes, strict=True)
+            agent: Box(0.0, 1.0, (sizes[kind],), np.float32) for agent, kind in kinds.items()
         }
         self.action_spaces: dict[str, Discrete[np.int64]] = {
-            agent: Discrete(3 if agent in self._senders else 2) for agent in self.possible_agents
+            agent: Discrete(counts[kind]) for agent, kind in kinds.items()
         }
         self._rng = np.random.default_rng()
-        self._session: Session | None = None
-        self._observers: dict[str, macc.SenderObserver | macc.RouterObserver] = {}
-        self._last: dict[str, Float] = {}
-        self._steps = 0
 
     def observation_space(self, agent: str) -> Box:
         """Box in [0, 1], one number per feature."""
@@ -138,11 +199,9 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         return self.action_spaces[agent]
 
     @property
-    def session(self) -> Session:
+    def session(self) -> Slot:
         """The episode's simulation."""
-        if self._session is None:
-            raise UserError("MACC: no episode yet: call reset first")
-        return self._session
+        return Slot(self._batch, 0)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -150,35 +209,10 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         """Begin an episode; returns when all senders are through slow start."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
-        p = self.params
-        spec = self._sampler(self._rng)
-        session = Session(
-            spec,
-            "agent",
-            int(self._rng.integers(1 << 31)),
-            p.observation.interval_us,
-            self._read,
-            self._keep,
-        )
-        if len(session.network.flow_names) < p.senders:
-            raise UserError(f"scenario: fewer flows than the {p.senders} senders that agents run")
-        for name in p.routers:
-            if name not in spec.links:
-                raise unknown_name("link", name, spec.links)
-            if spec.links[name].queue != "agent":
-                raise UserError(
-                    f"scenario: links.{name}.queue: must be agent for an agent to run it"
-                )
-        self._session = session
-        self._observers = {agent: macc.SenderObserver() for agent in self._senders}
-        self._observers |= {agent: macc.RouterObserver(p.observation) for agent in self._routers}
+        self._batch.reset(int(self._rng.integers(1 << 31)))
+        self._check(self.session.network)
         self.agents = list(self.possible_agents)
-        self._steps = 0
-        for k in range(p.start_intervals):
-            self._observe()
-            if self._take_over(last=k == p.start_intervals - 1):
-                break
-        return self._scaled(), self._infos()
+        return self._observations(), self._infos()
 
     def step(
         self, actions: dict[str, np.int64]
@@ -190,30 +224,21 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         dict[str, dict[str, Any]],
     ]:
         """Apply all agents' actions and run for a step."""
-        p, network = self.params, self.session.network
-        for i, agent in enumerate(self._senders):
-            s = network.subflows(i)
-            change = (p.step_segments, -p.step_segments, 0)[int(actions[agent])]
-            s["agent_cwnd"] = min(p.max_cwnd, max(1, int(s["agent_cwnd"][0]) + change))
-        for name, agent in zip(p.routers, self._routers, strict=True):
-            network.link(name)["agent_p"] = float(actions[agent])
-        self._observe()
-        self._steps += 1
-        over = self._steps >= p.steps
-        rewards = {agent: self._reward.sender(self._last[agent]) for agent in self._senders}
-        for agent in self._routers:
-            loss = self._observers[agent].loss_rate  # type: ignore[union-attr]
-            rewards[agent] = self._reward.router(self._last[agent], loss)
-        everyone = list(self.agents)
+        batch, p = self._batch, self.params
+        batch.step(np.array([[int(actions[agent]) for agent in self.possible_agents]]))
+        rewards = dict(zip(self.possible_agents, batch.rewards[0].tolist(), strict=True))
+        if self._reward is not None:
+            for a, agent in enumerate(self.possible_agents):
+                now = batch.values[0, a]
+                if a < p.senders:
+                    rewards[agent] = self._reward.sender(now)
+                else:
+                    rewards[agent] = self._reward.router(now, float(batch.loss_rates[0, a]))
+        everyone, over = list(self.agents), bool(batch.truncated[0])
         if over:
             self.agents = []
-        return (
-            self._scaled(),
-            rewards,
-            dict.fromkeys(everyone, False),
-            dict.fromkeys(everyone, over),
-            self._infos(),
-        )
+        ends = dict.fromkeys(everyone, False), dict.fromkeys(everyone, over)
+        return self._observations(), rewards, *ends, self._infos()
 
     def render(self) -> None:
         """Nothing to see."""
@@ -221,61 +246,48 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
     def close(self) -> None:
         """Nothing to release."""
 
-    def _read(self, network: Network) -> Iterator[tuple[int, str, int]]:
-        """Values that `features.macc` needs and no ACK carries."""
-        for i in range(self.params.senders):
-            place = subflow_place(network, i)
-            payload = int(network.connection(i)["payload"])
-            yield place, "in_flight_bytes", in_flight(network.state.sub[place]) * payload
-        for name in self.params.routers:
-            link, place = network.link(name), link_place(network, name)
-            packets, size = waiting(network, name)
-            yield place, "queue_packets", packets
-            yield place, "queue_delay_us", size * 8_000_000 // max(1, int(link["rate"]))
-            yield place, "dequeued_packets", int(link["served"]) - packets
-            yield place, "offered_packets", int(link["arrived"])
-            yield place, "dropped_packets", int(link["dropped"])
+    def _check(self, network: Network) -> None:
+        p, spec = self.params, network.scenario
+        if len(network.flow_names) < p.senders:
+            raise UserError(f"scenario: fewer flows than the {p.senders} senders that agents run")
+        for name in p.routers:
+            if name not in spec.links:
+                raise unknown_name("link", name, spec.links)
+            if spec.links[name].queue != "agent":
+                raise UserError(
+                    f"scenario: links.{name}.queue: must be agent for an agent to run it"
+                )
 
-    def _places(self) -> Iterator[tuple[str, int]]:
-        network = self.session.network
-        for i, agent in enumerate(self._senders):
-            yield agent, subflow_place(network, i)
-        for name, agent in zip(self.params.routers, self._routers, strict=True):
-            yield agent, link_place(network, name)
-
-    def _observe(self) -> None:
-        batches = self.session.advance()
-        for agent, place in self._places():
-            self._last[agent] = self._observers[agent].update(batches.get(place, {}))
-
-    def _take_over(self, last: bool) -> bool:
-        """End slow start of senders that are through it; whether all are."""
-        network, through = self.session.network, True
-        for i in range(self.params.senders):
-            s = network.subflows(i)
-            if int(s["agent_cwnd"][0]) > 0:
-                continue
-            cwnd = int(s["cwnd"][0])
-            if cwnd >= self.params.start_cwnd or int(s["ca_state"][0]) != OPEN or last:
-                s["agent_cwnd"] = min(self.params.max_cwnd, max(1, cwnd))
-            else:
-                through = False
-        return through
-
-    def _scaled(self) -> dict[str, Observation]:
+    def _observations(self) -> dict[str, Observation]:
+        rows = self._batch.observations[0]
         return {
-            agent: scaled(values, macc.SENDER, macc.SENDER_HALF)
-            if agent in self._senders
-            else scaled(values, macc.ROUTER, macc.ROUTER_HALF)
-            for agent, values in self._last.items()
+            agent: rows[a, : self.observation_spaces[agent].shape[0]].copy()
+            for a, agent in enumerate(self.possible_agents)
         }
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        network = self.session.network
+        batch = self._batch
         infos: dict[str, dict[str, Any]] = {
-            agent: {"time_us": self.session.end_us, "observation": values.copy()}
-            for agent, values in self._last.items()
+            agent: {"time_us": self.session.end_us, "observation": batch.values[0, a].copy()}
+            for a, agent in enumerate(self.possible_agents)
         }
-        for i, agent in enumerate(self._senders):
-            infos[agent]["target_cwnd"] = int(network.subflows(i)["agent_cwnd"][0])
+        for agent, window in zip(self.possible_agents, batch.windows(0).tolist(), strict=False):
+            infos[agent]["target_cwnd"] = window
         return infos
+
+
+class MaccSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "dumbbell"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: MaccReward = MaccReward()
+    params: MaccParams = MaccParams()
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> MaccBatch:
+    """Make a batch by plain settings, as a trainer has them; see `MaccSettings`."""
+    made = MaccSettings.parse(settings or {}, "environment")
+    return MaccBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -12,56 +12,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from data.errors import UserError
-from data.netsim.agents import Session, subflow_place
 from data.netsim.network import Network
 from data.strict import Strict
 from features import nuwa
 from features.intervals import scaled
-from models.envs.logged import Logged
-from models.envs.samplers import Sampler, wireless
+from models.envs import nuwa_loop
+from models.envs.batching import Batching
+from models.envs.logged import Logged, Slot
+from models.envs.nuwa_loop import ACTIONS
+from models.envs.nuwa_reward import NuwaReward
+from models.envs.samplers import Sampler, named, wireless
 
 Observation = NDArray[np.float32]
-
-ACTIONS = (0.25, 1.0, 1.05, 1.25, 2.85)
-"""Factors on k, eq. 11."""
-K_LOW, K_HIGH = 1.0, 9.0
-"""Range of k (section V)."""
-
-
-class NuwaReward(Strict):
-    """Utility of one step, eqs. 12-13; the units, in which alpha's curve bends, are ours."""
-
-    gamma: float = Field(0.4, ge=0)
-    theta: float = Field(0.4, ge=0)
-    phi: float = Field(0.2, ge=0)
-    alpha: float = Field(0.6, gt=0, lt=1)
-    """alpha of the alpha-fairness function; below 1, as its logarithm has no value at 0."""
-    throughput_unit_bps: float = Field(1e7, gt=0)
-    delay_unit_us: float = Field(1e5, gt=0)
-
-    def utility(self, x: float) -> float:
-        """U_alpha, eq. 12."""
-        return float(x ** (1.0 - self.alpha) / (1.0 - self.alpha))
-
-    def __call__(self, throughput_bps: float, delay_us: float, loss_rate: float) -> float:
-        """U(b, tau_r, tau_l), eq. 13.
-
-        Parameters
-        ----------
-        throughput_bps : float
-            Data that arrived in the step.
-        delay_us : float
-            Mean one-way delay of the step's segments.
-        loss_rate : float
-            Segments found lost in the step, of those sent in it (0 to 1).
-        """
-        return (
-            self.gamma * self.utility(throughput_bps / self.throughput_unit_bps)
-            - self.theta * self.utility(delay_us / self.delay_unit_us)
-            - self.phi * self.utility(loss_rate)
-        )
-
-
 Reward = Callable[[float, float, float], float]
 
 
@@ -77,24 +39,98 @@ class NuwaParams(Strict):
     """Intervals after which the agent begins even if slow start isn't over (ours)."""
 
 
-class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
-    """``cczoo/Nuwa-v0``.
+class NuwaBatch(Batching):
+    """Many connections side by side (`models.envs.batch.BatchEnv`), each with one receiver.
 
     Parameters
     ----------
+    num_envs : int
     sampler : Sampler, optional
         Makes the scenario of an episode; its first flow, single-path, is the agent's, and other
         flows without a ``cc`` of their own run Nuwa with a fixed k.
+    reward : NuwaReward, optional
+    params : NuwaParams or mapping, optional
+    threads : int, optional
+    **options
+        As for `Batching`.
+
+    Raises
+    ------
+    UserError
+        On reset, when the scenario's first flow has more than one path.
+    """
+
+    kept = ("memory", "ring", "cursor", "counted", "loss_rate")
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        sampler: Sampler = wireless,
+        reward: NuwaReward | None = None,
+        params: NuwaParams | Mapping[str, Any] | None = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> None:
+        p = self.params = NuwaParams.parse(params or {}, "params")
+        n, d = num_envs, len(nuwa.FEATURES)
+        self.action_counts, self.feature_counts = (len(ACTIONS),), (d,)
+        self.context = p.history + 1
+        interval_us = p.observation.interval_us
+        super().__init__(n, sampler, "nuwa", interval_us, p.steps, [0], threads, **options)
+        self.memory = np.zeros((n, d))
+        self.ring = np.zeros((n, self.context, d))
+        self.cursor = np.zeros(n, np.int64)
+        self.counted = np.zeros((n, len(nuwa_loop.COUNTED)), np.int64)
+        self.loss_rate = np.zeros(n)
+        numbers = {"interval_ns": interval_us * 1000, "one_by_one": self.keep_log,
+                   "start_intervals": p.start_intervals}  # fmt: skip
+        made = {"settings": np.array([int(numbers[name]) for name in nuwa_loop.SETTINGS]),
+                "reward": (reward or NuwaReward()).numbers()}  # fmt: skip
+        names = [name for name in nuwa_loop.Arrays._fields if name not in made]
+        self._arrays = nuwa_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+
+    def history(self, i: int) -> NDArray[np.float64]:
+        """An environment's last vectors in their units, oldest first: [context, 6]."""
+        return np.roll(self.ring[i], -1 - int(self.cursor[i]), axis=0)
+
+    def gain(self, i: int) -> float:
+        """K of an environment's receiver."""
+        return float(self.networks[i].subflows(0)["agent_k"][0])
+
+    def _check(self, network: Network) -> None:
+        paths = len(network.subflows(0))
+        if paths != 1:
+            raise UserError(f"scenario: {paths} paths where Nuwa's environment has one")
+
+    def _fresh(self, i: int, network: Network) -> None:
+        self.mask[i] = True
+        self.cursor[i] = self.loss_rate[i] = 0
+        self.memory[i], self.ring[i], self.counted[i] = 0.0, 0.0, 0
+
+    def _go(self) -> None:
+        nuwa_loop.run(self._counter, self._event_loop, self._arrays)
+
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
+        return np.array([int(self.networks[i].connection(0)["sub0"])])
+
+
+class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
+    """``cczoo/Nuwa-v0``: a batch of one.
+
+    Parameters
+    ----------
+    sampler, params
+        As for `NuwaBatch`.
     reward : callable, optional
         As `NuwaReward.__call__`.
-    params : NuwaParams or mapping, optional
     keep_log : bool, optional
         Keep each episode's events for `write_log`.
 
     Raises
     ------
     UserError
-        On reset, when the scenario's first flow has more than one path.
+        As for `NuwaBatch`.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012
@@ -106,106 +142,63 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
         params: NuwaParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = NuwaParams.parse(params or {}, "params")
-        self._sampler = sampler
-        self._reward: Reward = reward or NuwaReward()
-        self._keep = keep_log
+        own = reward if isinstance(reward, NuwaReward) else None
+        self._reward = None if own is reward else reward
+        self._batch = NuwaBatch(1, sampler, own, params, 1, stagger=False, keep_log=keep_log)
+        self.params = self._batch.params
         shape = (self.params.history + 1, len(nuwa.FEATURES))
         self.observation_space = Box(0.0, 1.0, shape, np.float32)
         self.action_space = Discrete(len(ACTIONS))
-        self._history = np.zeros(shape)
-        self._session: Session | None = None
-        self._reader = ReceiverReader()
-        self._observer = nuwa.ReceiverObserver()
-        self._sent = self._lost = self._steps = 0
 
     @property
-    def session(self) -> Session:
+    def session(self) -> Slot:
         """The episode's simulation."""
-        if self._session is None:
-            raise UserError("Nuwa: no episode yet: call reset first")
-        return self._session
+        return Slot(self._batch, 0)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; returns when the receiver has taken over from slow start."""
         super().reset(seed=seed)
-        spec = self._sampler(self.np_random)
-        paths = len(spec.flows[0].paths)
-        if paths != 1:
-            raise UserError(f"scenario: {paths} paths where Nuwa's environment has one")
-        interval = self.params.observation.interval_us
-        self._reader = ReceiverReader()
-        self._session = Session(
-            spec, "nuwa", int(self.np_random.integers(1 << 31)), interval, self._reader, self._keep
-        )
-        self._observer = nuwa.ReceiverObserver()
-        self._history = np.zeros_like(self._history)
-        self._steps = 0
-        for _ in range(self.params.start_intervals):
-            self._observe()
-            if int(self.session.network.subflows(0)[0]["nw_on"]):
-                break
-        self._losses()
+        self._batch.reset(int(self.np_random.integers(1 << 31)))
         return self._state(), self._info()
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Multiply k and run for an interval."""
-        flow = self.session.network.subflows(0)
-        k = float(flow["agent_k"][0]) * ACTIONS[int(action)]
-        flow["agent_k"] = min(K_HIGH, max(K_LOW, k))
-        self._observe()
-        self._steps += 1
-        now = self._history[-1]
-        rate_bps = float(now[nuwa.RECEIVED]) * 8e6 / self.params.observation.interval_us
-        loss = self._losses()
-        reward = self._reward(rate_bps, float(now[nuwa.DELAY]), loss)
-        done = int(self.session.network.connection(0)["done_t"]) >= 0
+        batch = self._batch
+        batch.step(np.array([[int(action)]]))
+        reward, loss = float(batch.rewards[0, 0]), float(batch.loss_rate[0])
+        if self._reward is not None:
+            now = batch.values[0, 0]
+            rate_bps = float(now[nuwa.RECEIVED]) * 8e6 / self.params.observation.interval_us
+            reward = self._reward(rate_bps, float(now[nuwa.DELAY]), loss)
         info = {**self._info(), "loss_rate": loss}
-        return self._state(), reward, done, self._steps >= self.params.steps, info
-
-    def _observe(self) -> None:
-        batches = self.session.advance()
-        batch = batches.get(subflow_place(self.session.network, 0), {})
-        self._history[:-1] = self._history[1:]
-        self._history[-1] = self._observer.update(batch)
-
-    def _losses(self) -> float:
-        """Loss rate since the last call."""
-        flow = self.session.network.subflows(0)[0]
-        sent, lost = int(flow["sent"]) - self._sent, int(flow["lost"]) - self._lost
-        self._sent, self._lost = int(flow["sent"]), int(flow["lost"])
-        return min(1.0, lost / sent) if sent > 0 else float(lost > 0)
+        ends = bool(batch.terminated[0]), bool(batch.step_count[0] >= batch.lengths[0])
+        return self._state(), reward, *ends, info
 
     def _state(self) -> Observation:
-        return scaled(self._history, nuwa.FEATURES, nuwa.HALF)
+        return scaled(self._batch.history(0), nuwa.FEATURES, nuwa.HALF)
 
     def _info(self) -> dict[str, Any]:
-        flow = self.session.network.subflows(0)[0]
         return {
             "time_us": self.session.end_us,
-            "observation": self._history[-1].copy(),
-            "k": float(flow["agent_k"]),
+            "observation": self._batch.values[0, 0].copy(),
+            "k": self._batch.gain(0),
         }
 
 
-class ReceiverReader:
-    """Reads the receiver of the first connection: the Statistics Collector of Fig. 11."""
+class NuwaSettings(Strict):
+    """What `batch` makes environments of."""
 
-    def __init__(self) -> None:
-        self._delay_sum = self._delay_n = 0
+    sampler: str = "wireless"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: NuwaReward = NuwaReward()
+    params: NuwaParams = NuwaParams()
 
-    def __call__(self, network: Network) -> Iterator[tuple[int, str, int]]:
-        """Values that `features.nuwa` needs; no delay if nothing came."""
-        place = subflow_place(network, 0)
-        s, payload = network.state.sub[place], int(network.connection(0)["payload"])
-        window = min(int(s["rx_window"]), int(network.connection(0)["window"]))
-        yield place, "received_bytes", int(s["received"]) * payload
-        yield place, "rcv_wnd_bytes", window * payload
-        yield place, "rcv_queue_bytes", (int(s["received"]) - int(s["rcv_nxt"])) * payload
-        total, count = int(s["owd_sum"]), int(s["owd_n"])
-        if count > self._delay_n:
-            mean = (total - self._delay_sum) // (count - self._delay_n)
-            yield place, "owd_us", mean // 1000
-        self._delay_sum, self._delay_n = total, count
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> NuwaBatch:
+    """Make a batch by plain settings, as a trainer has them; see `NuwaSettings`."""
+    made = NuwaSettings.parse(settings or {}, "environment")
+    return NuwaBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

@@ -103,12 +103,13 @@ def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
 
 
 def wireless(rng: np.random.Generator) -> Scenario:
-    """One flow over a generated link of `data.netsim.wireless`, 5 to 100 Mbps.
+    """One flow over a generated link of `data.netsim.wireless`, 3 to 150 Mbps.
 
-    10 to 50 ms one way, 100 to 400 ms of queue; T_d is half of the queue's delay.
+    10 to 50 ms one way, a queue of 40 to 400 ms, T_d 10 to 200 ms whatever the queue is, for the
+    application knows its own needs and not the path; half of the links lose packets at random.
     """
     kind = str(rng.choice(list(KINDS)))
-    mean = float(np.exp(rng.uniform(np.log(5.0), np.log(100.0))))
+    mean = _log_uniform(rng, 3.0, 150.0)
     link = {"generate": {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}}
     return _one_link(link, mean, rng)
 
@@ -139,17 +140,18 @@ def measured(traces: Sequence[capacity.Trace]) -> Sampler:
 
 
 def _one_link(link: dict[str, Any], mean_mbps: float, rng: np.random.Generator) -> Scenario:
-    delay, queue_ms = float(rng.uniform(10.0, 50.0)), float(rng.uniform(100.0, 400.0))
+    delay, queue_ms = float(rng.uniform(10.0, 50.0)), _log_uniform(rng, 40.0, 400.0)
     packets = max(20, round(mean_mbps * 1e3 * queue_ms / 8 / _PACKET))
+    loss = float(rng.choice([0.0, 0.0005]))
     tree = {
         "links": {
-            "cell": {**link, "delay_ms": delay, "queue_packets": packets},
+            "cell": {**link, "delay_ms": delay, "queue_packets": packets, "loss": loss},
             "back": {"delay_ms": delay},
         },
         "flows": [
             {
                 "name": "flow",
-                "target_delay_ms": queue_ms / 2,
+                "target_delay_ms": _log_uniform(rng, 10.0, 200.0),
                 "paths": [{"forward": ["cell"], "back": ["back"]}],
             }
         ],
@@ -157,7 +159,76 @@ def _one_link(link: dict[str, Any], mean_mbps: float, rng: np.random.Generator) 
     return Scenario.parse(tree, "one link")
 
 
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
 def dumbbell() -> Sampler:
     """MA-CC's network (ma-cc.txt Fig. 2, Table 1), both ends of its core run by agents."""
     settings = {"links.core.queue": "agent", "links.core_back.queue": "agent"}
     return fixed("macc-fig4", "droptail", settings)
+
+
+def greedy_neighbours(rng: np.random.Generator) -> Scenario:
+    """MA-CC's dumbbell with others in it that no agent runs, so that a router can do some good.
+
+    One to three senders that agents run share the core (Table 1: 30 Mbps, 280 ms, a queue of 385
+    packets) with what does not heed its delay: one or two connections that run CUBIC or BBR, a
+    stream of UDP of up to 8 Mbps that comes and goes, and downloads of 500 kB, each present in
+    some episodes; one of them in all.
+    """
+    path = {"forward": ["access", "core"], "back": ["core_back", "back"]}
+    flows: list[dict[str, Any]] = [
+        {"name": "sender", "count": int(rng.integers(1, 4)), "start_spread_s": 0.5, "paths": [path]}
+    ]
+    sources: list[dict[str, Any]] = []
+    kinds = ["cubic", "bbr", "udp", "short"]
+    there = rng.random(len(kinds)) < (0.4, 0.3, 0.3, 0.4)
+    there[int(rng.integers(2))] |= not there.any()
+    for kind in (kind for kind, so in zip(kinds, there, strict=True) if so):
+        if kind == "udp":
+            rate = float(rng.uniform(2.0, 8.0))
+            sources.append({"path": ["access", "core"], "rate_mbps": rate, "poisson": True,
+                            "on_s": 4.0, "off_s": 4.0, "random_on_off": True})  # fmt: skip
+        elif kind == "short":
+            flows.append({"name": "short", "count": 12, "cc": "cubic", "size_bytes": 500_000,
+                          "start_gap_s": 5.0, "paths": [path]})  # fmt: skip
+        else:
+            count = int(rng.integers(1, 3))
+            flows.append({"name": kind, "count": count, "cc": kind, "start_spread_s": 5.0,
+                          "paths": [path]})  # fmt: skip
+    for flow in flows:
+        flow["window_bytes"] = 8 << 20
+    core = {"rate_mbps": 30.0, "delay_ms": 100.0, "queue_packets": 385, "queue": "agent"}
+    tree = {
+        "links": {
+            "access": {"rate_mbps": 100.0, "delay_ms": 40.0, "queue_packets": 1000},
+            "core": {**core, "loss": 0.0003, "loss_at": "exit"},
+            "core_back": core,
+            "back": {"rate_mbps": 100.0, "delay_ms": 40.0, "queue_packets": 1000},
+        },
+        "flows": flows,
+        "sources": sources,
+    }
+    return Scenario.parse(tree, "greedy neighbours")
+
+
+NAMED: dict[str, Callable[[], Sampler]] = {
+    "alternating": lambda: alternating,
+    "two_paths": lambda: two_paths,
+    "wireless": lambda: wireless,
+    "dumbbell": dumbbell,
+    "greedy_neighbours": lambda: greedy_neighbours,
+}
+"""Samplers by the names that settings give them."""
+
+
+def named(name: str) -> Sampler:
+    """A sampler by its name in `NAMED`; any other is a scenario's, the same in every episode.
+
+    Raises
+    ------
+    UserError
+        For an unknown scenario.
+    """
+    return NAMED[name]() if name in NAMED else fixed(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -13,74 +12,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from data.errors import UserError
-from data.netsim.agents import Session, subflow_place
 from data.netsim.network import Network
-from data.netsim.state import OPEN
 from data.strict import Strict
 from features import tcco
 from features.intervals import scaled
-from models.envs.logged import Logged
-from models.envs.samplers import Sampler, alternating
+from models.envs import tcco_loop
+from models.envs.batching import Batching
+from models.envs.logged import Logged, Slot
+from models.envs.samplers import Sampler, alternating, named
+from models.envs.tcco_reward import TccoReward
 
 Float = NDArray[np.float64]
 Observation = NDArray[np.float32]
-
-
-class TccoReward(Strict):
-    """Reward of one step, eqs. 10-14 and the rules of section III.C.2; their constants are ours."""
-
-    beta_us: float = Field(5000.0, gt=0)
-    """Baseline of the RTT that is allowed (beta, eq. 11)."""
-    growth: float = Field(0.22, ge=0)
-    """Growth of it with the base RTT (g, eq. 11)."""
-    floor_us: float = Field(2000.0, ge=0)
-    """RTT at which the growth begins (D_f, eq. 11)."""
-    resolution_us: float = Field(1000.0, gt=0)
-    """Resolution of the RTT (sigma, eq. 11)."""
-    steepness: float = Field(10.0, gt=0)
-    """Steepness of the change from throughput to delay (kappa, eq. 12)."""
-    delay_weight: float = Field(1.0, gt=0)
-    """w_D, eq. 13."""
-    throughput_weight: float = Field(2e-9, gt=0)
-    """w_rho, eq. 14, per bit/s: 1 at 500 Mbps."""
-    history: int = Field(5, ge=1)
-    """Intervals over which RTT and throughput are averaged (section III.C.2)."""
-
-    def allowed(self, base_rtt_us: float) -> float:
-        """T(D_min), eq. 11: the mean RTT that is still good, in base RTTs."""
-        excess = (base_rtt_us - self.floor_us) / self.resolution_us
-        return self.beta_us * (1.0 + self.growth * excess) / base_rtt_us
-
-    def balance(self, history: Float) -> float:
-        """R_i of eq. 10, from the last observations [history, 6] of a subflow."""
-        base = float(history[-1, tcco.BASE_RTT])
-        rho = float(history[:, tcco.THROUGHPUT].mean())
-        if base <= 0.0:
-            return self.throughput_weight * rho
-        excess = float(history[:, tcco.RTT].mean()) / base - self.allowed(base)
-        # Beyond 500 the exponential has nothing to add and would overflow.
-        alpha = 1.0 / (1.0 + math.exp(min(500.0, max(-500.0, -self.steepness * excess))))
-        return alpha * -self.delay_weight * excess + (1 - alpha) * self.throughput_weight * rho
-
-    def __call__(self, history: Float, delta: int, at_bound: bool, explore: bool) -> float:
-        """R_i of a step.
-
-        Parameters
-        ----------
-        history : float64 array [history, 6]
-            `features.tcco.FEATURES` after the step, in their units, oldest first.
-        delta : int
-            The action's delta of this subflow.
-        at_bound : bool
-            Whether the action took the window to a bound of its range.
-        explore : bool
-            Whether the expflag was up when the action was chosen.
-        """
-        if at_bound or (explore and delta <= 0):
-            return -1.0
-        return 1.0 if explore else self.balance(history)
-
-
 Reward = Callable[[Float, int, bool, bool], float]
 
 
@@ -108,8 +51,86 @@ class TccoParams(Strict):
     """Steps of an episode: 20 s, as the simulated tests (ours)."""
 
 
+class TccoBatch(Batching):
+    """Many connections side by side (`models.envs.batch.BatchEnv`), whose parts are subflows.
+
+    Parameters
+    ----------
+    num_envs : int
+    sampler : Sampler, optional
+        Makes the scenario of an episode; its first flow, of up to ``params.subflows`` subflows, is
+        the agent's.
+    reward : TccoReward, optional
+    params : TccoParams or mapping, optional
+    threads : int, optional
+    **options
+        As for `Batching`.
+
+    Raises
+    ------
+    UserError
+        On reset, when the scenario's first flow has too many subflows.
+    """
+
+    kept = ("targets", "draining", "memory", "ring", "cursor")
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        sampler: Sampler = alternating,
+        reward: TccoReward | None = None,
+        params: TccoParams | Mapping[str, Any] | None = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> None:
+        p = self.params = TccoParams.parse(params or {}, "params")
+        paid = reward or TccoReward()
+        n, parts, d = num_envs, p.subflows, len(tcco.FEATURES)
+        self.action_counts, self.feature_counts = (2 * p.reach + 1,), (d,)
+        self.context = p.context
+        interval_us = p.observation.interval_us
+        super().__init__(n, sampler, "agent", interval_us, p.steps, [0] * parts, threads, **options)
+        self.targets = np.zeros((n, parts), np.int64)
+        self.draining = np.zeros((n, parts), np.int64)
+        self._empty = tcco.memory(p.observation)
+        self.memory = np.tile(self._empty, (n, parts, 1))
+        self.ring = np.zeros((n, max(p.context, paid.history), parts, d))
+        self.cursor = np.zeros(n, np.int64)
+        numbers = {**p.model_dump(exclude={"observation"}), "interval_ns": interval_us * 1000,
+                   "one_by_one": self.keep_log}  # fmt: skip
+        settings = np.array([int(numbers[name]) for name in tcco_loop.SETTINGS])
+        made = {"settings": settings, "observing": tcco.settings(p.observation),
+                "reward": paid.numbers()}  # fmt: skip
+        names = [name for name in tcco_loop.Arrays._fields if name not in made]
+        self._arrays = tcco_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+
+    def history(self, i: int) -> Float:
+        """An environment's last observations in their units, oldest first: [h, subflows, 6]."""
+        return np.roll(self.ring[i], -1 - int(self.cursor[i]), axis=0)
+
+    def _check(self, network: Network) -> None:
+        paths = len(network.subflows(0))
+        if paths > self.params.subflows:
+            raise UserError(
+                f"scenario: {paths} subflows where {self.params.subflows} were expected at most"
+            )
+
+    def _fresh(self, i: int, network: Network) -> None:
+        self.mask[i] = np.arange(self.params.subflows) < len(network.subflows(0))
+        self.targets[i], self.draining[i], self.cursor[i] = -1, 0, 0
+        self.memory[i], self.ring[i] = self._empty, 0.0
+
+    def _go(self) -> None:
+        tcco_loop.run(self._counter, self._event_loop, self._arrays)
+
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts."""
+        first = int(self.networks[i].connection(0)["sub0"])
+        return first + np.flatnonzero(self.mask[i])
+
+
 class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
-    """``cczoo/TCCO-v0``.
+    """``cczoo/TCCO-v0``: a batch of one.
 
     Parameters
     ----------
@@ -136,129 +157,77 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         params: TccoParams | Mapping[str, Any] | None = None,
         keep_log: bool = False,
     ) -> None:
-        self.params = TccoParams.parse(params or {}, "params")
-        self._sampler = sampler
-        self._reward: Reward = reward or TccoReward()
-        self._keep = keep_log
-        p, d = self.params, len(tcco.FEATURES)
-        self.observation_space = Box(0.0, 1.0, (p.context, p.subflows, d), np.float32)
+        own = reward if isinstance(reward, TccoReward) else None
+        self._reward = None if own is reward else reward
+        self._batch = TccoBatch(1, sampler, own, params, 1, stagger=False, keep_log=keep_log)
+        p = self.params = self._batch.params
+        self.observation_space = Box(
+            0.0, 1.0, (p.context, p.subflows, len(tcco.FEATURES)), np.float32
+        )
         self.action_space = MultiDiscrete(np.full(p.subflows, 2 * p.reach + 1, np.int64))
-        self._session: Session | None = None
-        self._observers: list[tcco.SubflowObserver] = []
 
     @property
-    def session(self) -> Session:
+    def session(self) -> Slot:
         """The episode's simulation."""
-        if self._session is None:
-            raise UserError("TCCO: no episode yet: call reset first")
-        return self._session
+        return Slot(self._batch, 0)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; returns when slow start is over."""
         super().reset(seed=seed)
-        p = self.params
-        spec = self._sampler(self.np_random)
-        paths = len(spec.flows[0].paths)
-        if paths != p.subflows:
-            raise UserError(f"scenario: {paths} subflows where {p.subflows} were expected")
-        self._session = Session(
-            spec,
-            "agent",
-            int(self.np_random.integers(1 << 31)),
-            p.observation.interval_us,
-            read_delivered,
-            self._keep,
-        )
-        self._observers = [tcco.SubflowObserver(p.observation) for _ in range(paths)]
-        length = max(p.context, getattr(self._reward, "history", 1))
-        self._history = np.zeros((length, paths, len(tcco.FEATURES)))
-        self._targets = np.full(paths, -1)
-        self._steps = 0
-        self._draining = np.zeros(paths, int)
-        for k in range(p.start_intervals):
-            self._observe()
-            if self._take_over(last=k == p.start_intervals - 1):
-                break
+        self._batch.reset(int(self.np_random.integers(1 << 31)))
+        paths, expected = int(self._batch.mask.sum()), self.params.subflows
+        if paths != expected:
+            raise UserError(f"scenario: {paths} subflows where {expected} were expected")
         return self._context(), self._info()
 
     def step(
         self, action: NDArray[np.integer[Any]]
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Move the windows' targets and run for an interval."""
-        p, network = self.params, self.session.network
+        batch, p = self._batch, self.params
+        explore = batch.values[0, :, tcco.EXPFLAG] > 0
         delta = np.asarray(action, np.int64) - p.reach
-        explore = self._history[-1, :, tcco.EXPFLAG] > 0
-        wanted = self._targets + p.step_segments * delta
-        self._targets = np.clip(wanted, p.min_cwnd, p.max_cwnd)
+        wanted = batch.targets[0] + p.step_segments * delta
         at_bound = (wanted <= p.min_cwnd) | (wanted >= p.max_cwnd)
-        self._probe()
-        windows = self._targets
-        if self._draining.any():
-            windows = np.where(self._draining > 0, self._drained(), self._targets)
-            self._draining = np.maximum(self._draining - 1, 0)
-        network.subflows(0)["agent_cwnd"] = windows
-        self._observe()
-        self._steps += 1
-        recent = self._history[-getattr(self._reward, "history", 1) :]
-        rewards = [
-            self._reward(recent[:, i], int(delta[i]), bool(at_bound[i]), bool(explore[i]))
-            for i in range(p.subflows)
-        ]
-        done = int(network.connection(0)["done_t"]) >= 0
-        info = {**self._info(), "rewards": np.array(rewards)}
-        return self._context(), float(sum(rewards)), done, self._steps >= p.steps, info
-
-    def _observe(self) -> None:
-        """Run for an interval and take the observations at its end."""
-        batches = self.session.advance()
-        self._history = np.roll(self._history, -1, axis=0)
-        for i, observer in enumerate(self._observers):
-            batch = batches.get(subflow_place(self.session.network, 0, i), {})
-            self._history[-1, i] = observer.update(batch)
-
-    def _take_over(self, last: bool) -> bool:
-        """End the Start phase of subflows that are through it; whether all are."""
-        p = self.params
-        subflows = self.session.network.subflows(0)
-        for i, s in enumerate(subflows):
-            through = int(s["cwnd"]) >= p.start_cwnd or int(s["ca_state"]) != OPEN
-            if self._targets[i] < 0 and (through or last):
-                self._targets[i] = min(p.max_cwnd, max(p.min_cwnd, int(s["cwnd"])))
-        subflows["agent_cwnd"] = self._targets
-        return bool((self._targets > 0).all())
-
-    def _probe(self) -> None:
-        """Begin a Probe phase when one is due: as long as two RTTs and an interval."""
-        p = self.params
-        if p.probe_intervals and self._steps and self._steps % p.probe_intervals == 0:
-            rtt = self._history[-1, :, tcco.RTT]
-            self._draining = np.ceil(2 * rtt / p.observation.interval_us).astype(int) + 1
-
-    def _drained(self) -> NDArray[np.int64]:
-        """Windows of half of what the paths hold: their queues empty."""
-        now, payload = self._history[-1], int(self.session.network.connection(0)["payload"])
-        held = now[:, tcco.BOTTLENECK] * now[:, tcco.BASE_RTT] / 8e6 / payload
-        half = np.maximum(self.params.min_cwnd, held // 2).astype(np.int64)
-        result: NDArray[np.int64] = np.minimum(half, self._targets)
-        return result
+        batch.step(np.asarray(action, np.int64)[None])
+        rewards = batch.rewards[0].copy()
+        if self._reward is not None:
+            recent = batch.history(0)[-getattr(self._reward, "history", len(batch.ring[0])) :]
+            for k in range(p.subflows):
+                step = int(delta[k]), bool(at_bound[k]), bool(explore[k])
+                rewards[k] = self._reward(recent[:, k], *step)
+        info = {**self._info(), "rewards": rewards}
+        ends = bool(batch.terminated[0]), bool(batch.step_count[0] >= batch.lengths[0])
+        return self._context(), float(sum(rewards)), *ends, info
 
     def _context(self) -> Observation:
-        recent = self._history[-self.params.context :]
+        recent = self._batch.history(0)[-self.params.context :]
         return scaled(recent, tcco.FEATURES, tcco.HALF)
 
     def _info(self) -> dict[str, Any]:
+        batch = self._batch
         return {
             "time_us": self.session.end_us,
-            "observation": self._history[-1].copy(),
-            "target_cwnd": self._targets.copy(),
-            "probing": self._draining > 0,
+            "observation": batch.values[0].copy(),
+            "target_cwnd": batch.targets[0].copy(),
+            "probing": batch.draining[0] > 0,
         }
 
 
-def read_delivered(network: Network) -> Iterator[tuple[int, str, int]]:
-    """Values that `features.tcco` needs and no ACK carries, of the first connection's subflows."""
-    payload = int(network.connection(0)["payload"])
-    for i, s in enumerate(network.subflows(0)):
-        yield subflow_place(network, 0, i), "delivered_bytes", int(s["delivered"]) * payload
+class TccoSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "alternating"
+    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    reward: TccoReward = TccoReward()
+    params: TccoParams = TccoParams()
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> TccoBatch:
+    """Make a batch by plain settings, as a trainer has them; see `TccoSettings`."""
+    made = TccoSettings.parse(settings or {}, "environment")
+    return TccoBatch(num_envs, named(made.sampler), made.reward, made.params, threads)

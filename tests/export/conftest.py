@@ -55,3 +55,16 @@ def bundles(zoo, tmp_path_factory):
         files = bundle_files(source_of(model), targets, Options(), "the tests")
         replace_directory(root / name, files)
     return root
+
+
+@pytest.fixture(scope="module")
+def no_kernel_headers():
+    """A machine without kernel headers: tests of other things don't compile the kernel module.
+
+    That it compiles is tested in test_table.py, of the zoo's models in pipelines/test_prove.py.
+    """
+    from export.toolchain import kernel_module
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_module, "headers", lambda: None)
+        yield

@@ -88,8 +88,10 @@ def test_a_limit_of_nothing_has_no_share():
 @pytest.mark.skipif(
     not (shutil.which("gcc") or shutil.which("clang")), reason="no C compiler on this machine"
 )
-def test_verify_takes_a_budget(bundles, tmp_path, capsys):
-    directory = shutil.copytree(bundles / "tree", tmp_path / "tree")
+def test_verify_takes_a_budget(zoo, tmp_path, capsys):
+    directory = tmp_path / "tree"
+    targets = ["-t", "c", "-t", "json", "-t", "python"]
+    assert main(["export", str(zoo / "tree"), *targets, "--out", str(directory)]) == 0
     command = ["verify", str(directory), "--random", "10", "--budget"]
     assert main([*command, "bytes=1000000"]) == 0
     out, err = capsys.readouterr()

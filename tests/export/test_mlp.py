@@ -135,6 +135,7 @@ MALFORMED = {
     "an unknown activation": (("layers", 0, "activation"), "gelu"),
     "an activation that can't be hashed": (("layers", 0, "activation"), ["relu"]),
     "tanh without a table": (("curve",), None),
+    "a tanh above one": (("curve", "entries", -1), 1 << 30),
     "a shift of the last layer": (("layers", -1, "shift"), 3),
     "a negative shift": (("layers", 0, "shift"), -1),
     "no layers": (("layers",), []),
@@ -158,7 +159,7 @@ def test_zoo_entry_verifies_with_every_target(activation, fitted, table, feature
     meta = {"family": "smartsbd", "created_by": "the tests"}
     write_entry("net", fitted[activation], features, meta, x, {}, "# n\n", labels=y, zoo=tmp_path)
     source = source_of(load("net", tmp_path))
-    targets = ["c", "mlp-c", "json", "python", "onnx"]
+    targets = ["c", "mlp-c", "json", "python", "onnx", "table"]
     files = bundle_files(source, targets, Options(), "the tests")
     replace_directory(tmp_path / "out", files)
     report = verify(tmp_path / "out", QUICK)

@@ -117,7 +117,7 @@ MALFORMED = {
     "a bit flipped": (GOOD[:110] + bytes([GOOD[110] ^ 1]) + GOOD[111:], "checksum"),
     "kind 0": (mended(GOOD[:6] + b"\0" + GOOD[7:]), "kind of model"),
     "kind 4": (mended(GOOD[:6] + b"\4" + GOOD[7:]), "kind of model"),
-    "three classes": (mended(GOOD[:7] + b"\3" + GOOD[8:]), "two classes"),
+    "three classes": (mended(GOOD[:7] + b"\3" + GOOD[8:]), "number of classes"),
     "five features": (put(FEATURES_AT, 5), "number of features"),
     "no features": (put(FEATURES_AT, 0), "number of features"),
     "no nodes": (put(ITEMS_AT, 0), "counts"),

@@ -13,11 +13,18 @@ def test_amounts_are_differences_and_states_stay() -> None:
 
     observer = nuwa.ReceiverObserver()
     first = observer.update(
-        batch(received_bytes=3000, rcv_wnd_bytes=9000, rcv_queue_bytes=10, owd_us=21)
+        batch(
+            received_bytes=3000,
+            rcv_wnd_bytes=9000,
+            rcv_queue_bytes=10,
+            owd_us=21,
+            target_delay_us=5,
+            gain_milli=7000,
+        )
     )
-    assert first.tolist() == [3000, 9000, 10, 21]
+    assert first.tolist() == [3000, 9000, 10, 21, 5, 7000]
     # Nothing came: there is no new delay.
     second = observer.update(batch(received_bytes=3000, rcv_wnd_bytes=8000, rcv_queue_bytes=0))
-    assert second.tolist() == [0, 8000, 0, 21]
-    assert observer.update({}).tolist() == [0, 8000, 0, 21]
+    assert second.tolist() == [0, 8000, 0, 21, 5, 7000]
+    assert observer.update({}).tolist() == [0, 8000, 0, 21, 5, 7000]
     assert len(nuwa.FEATURES) == len(nuwa.HALF)

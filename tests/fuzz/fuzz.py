@@ -106,6 +106,7 @@ def with_features(source: str) -> Callable[[Path], tuple[list[str], dict[str, st
 
 TARGETS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
     "table": compiled("table_fuzz.c", f"-I{RUNTIME}"),
+    "network": compiled("table_fuzz.c", "-DNETWORK", f"-I{RUNTIME}"),
     "feature_code": with_features("feature_code_fuzz.c"),
     "document": interpreted("document_fuzz.py"),
     "manifest": interpreted("manifest_fuzz.py"),

@@ -12,7 +12,7 @@ from features.spec import schema_hash
 from models.meta import Meta
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
-LEAST = {"feature_code": 100, "document": 300, "manifest": 100, "table": 1000}
+LEAST = {"feature_code": 100, "document": 300, "manifest": 100, "table": 1000, "network": 1000}
 """Executions that a busy machine reaches in the time; fewer mean that nothing was fuzzed."""
 
 
@@ -28,7 +28,8 @@ def test_some_seconds_find_nothing(name, tmp_path):
 
 
 def test_seeds_are_of_this_version():
-    tables = {path.stem: path for path in (HERE / "corpus" / "table").iterdir()}
+    folders = [HERE / "corpus" / name for name in ("table", "network")]
+    tables = {path.stem: path for folder in folders for path in folder.iterdir()}
     documents = list((HERE / "corpus" / "document").iterdir())
     kinds = set()
     for path in documents:

@@ -10,7 +10,7 @@ import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from data.errors import UserError
-from data.netsim.agents import waiting
+from data.netsim.readings import link_waiting
 from data.store import iter_connections
 from features import macc
 from features.intervals import observations
@@ -40,7 +40,7 @@ def test_agents_and_spaces_are_those_of_the_paper() -> None:
 
 
 def test_windows_move_by_one_segment_and_not_below_one() -> None:
-    env = parallel_env(params=MaccParams(start_cwnd=8))
+    env = parallel_env(params=MaccParams(start_cwnd=8, step_segments=1))
     _, infos = env.reset(seed=1)
     before = [infos[f"sender_{i}"]["target_cwnd"] for i in range(3)]
     *_, infos = env.step(act(sender_0=0, sender_1=1))
@@ -113,9 +113,10 @@ def test_a_queue_is_counted_as_it_is_now() -> None:
     env.reset(seed=1)
     session = env.session
     for _ in range(20):
-        session.advance()
-        packets, size = waiting(session.network, "core")
-        link = session.network.link("core")
+        env.step(act())
+        network = session.network
+        packets, size = link_waiting(network.address, network.link_names.index("core"))
+        link = network.link("core")
         left = max(0, int(link["free_at"]) - int(session.network.state.g["now"]))
         # What is left to serve: the queue, and up to a packet in service.
         assert size == packets * 1500

@@ -53,7 +53,7 @@ def test_the_checker_passes() -> None:
 def test_it_is_registered() -> None:
     env = gymnasium.make("models.envs:cczoo/Nuwa-v0", sampler=slow)
     observation, _ = env.reset(seed=1)
-    assert observation.shape == (8, 4)
+    assert observation.shape == (8, 6)
     assert env.action_space.n == 5  # type: ignore[attr-defined]
     assert NuwaParams().steps == 800
 
@@ -113,7 +113,7 @@ def test_episodes_are_as_long_as_asked() -> None:
 def test_measured_traces_can_be_trained_on() -> None:
     trace = Trace("t", "cellular", np.arange(60.0), np.full(60, 3.0), 60.0)
     env = NuwaEnv(measured([trace]))
-    env.reset(seed=1)
+    env.reset(seed=3)
     received = [env.step(np.int64(1))[4]["observation"][0] for _ in range(60)]
     assert sum(received) * 8 / 6e6 == pytest.approx(3.0, rel=0.1)
     with pytest.raises(UserError, match="none to draw from"):

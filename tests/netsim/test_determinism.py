@@ -98,13 +98,22 @@ def test_kept_code_of_other_sources_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jit, "_HERE", tmp_path)
-    source = tmp_path / "inner.py"
-    source.write_text("a = 1")
-    jit._forget_stale_code()
-    kept = tmp_path / "__pycache__" / "event_loop.advance.nbc"
-    kept.write_text("machine code")
-    jit._forget_stale_code()
-    assert kept.exists()
-    source.write_text("a = 2")
-    jit._forget_stale_code()
-    assert not kept.exists()
+    monkeypatch.setattr(jit, "_ROOT", tmp_path)
+    inner, besides, mine = (tmp_path / f"{name}.py" for name in ("inner", "besides", "mine"))
+    for path in (inner, besides):
+        path.write_text("a = 1")
+    mine.write_text("def go():\n    return 1\n")
+    names: dict[str, object] = {"SOURCES": ("besides.py",)}
+    exec(compile(mine.read_text(), mine, "exec"), names)
+    jit._forget_stale_code(names["go"])  # type: ignore[arg-type]
+    kept = tmp_path / "__pycache__" / "mine.go-1.py311.1.nbc"
+    other = tmp_path / "__pycache__" / "mine.went-1.py311.1.nbc"
+    for path in (inner, besides):
+        for code in (kept, other):
+            code.write_text("machine code")
+        jit._forget_stale_code(names["go"])  # type: ignore[arg-type]
+        assert kept.exists()
+        path.write_text("a = 2")
+        jit._forget_stale_code(names["go"])  # type: ignore[arg-type]
+        assert not kept.exists()
+        assert other.exists()

@@ -61,7 +61,8 @@ import once_in_processes as module
 while len(list(folder.glob("*.ready"))) < 3:
     time.sleep(0.01)
 assert module.once(3) == 5
-stats = inspect.getclosurevars(module.once).nonlocals["machine_code"].stats
+prepare = inspect.getclosurevars(module.once).nonlocals["prepare"]
+stats = inspect.getclosurevars(prepare).nonlocals["machine_code"].stats
 print(sum(stats.cache_misses.values()))
 """
 

@@ -1,5 +1,7 @@
 """`cczoo train sbd budget`: measured, chosen within the budget, exportable, honest otherwise."""
 
+import contextlib
+import io
 import json
 import shutil
 import sys
@@ -33,14 +35,16 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def small_spaces(monkeypatch):
+@pytest.fixture(scope="module")
+def small_spaces():
     from models.sbd.train import spaces
 
-    monkeypatch.setitem(spaces.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
-    monkeypatch.setitem(spaces.SUBSETS, "dt", (1, 4))
-    monkeypatch.setitem(spaces.SPACES, "rf", {"depth": (3,), "trees": (5,), "leaf": (1,)})
-    monkeypatch.setitem(spaces.SUBSETS, "rf", (4,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(spaces.SPACES, "dt", {"depth": (1, 4), "leaf": (1,)})
+        patch.setitem(spaces.SUBSETS, "dt", (1, 4))
+        patch.setitem(spaces.SPACES, "rf", {"depth": (3,), "trees": (5,), "leaf": (1,)})
+        patch.setitem(spaces.SUBSETS, "rf", (4,))
+        yield
 
 
 def train(folder, out, model, budget, *more):
@@ -50,11 +54,19 @@ def train(folder, out, model, budget, *more):
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def wide(folder, small_spaces):
+    """A search that nothing bounds: its folder and what it printed."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = train(folder, folder / "wide", "dt", "ns=100000,bytes=100000", "--json")
+    assert code == 0
+    return folder / "wide", json.loads(printed.getvalue())
+
+
 @needs_compiler
-def test_the_best_that_fits_is_kept_and_exports(folder, tmp_path, small_spaces, capsys):
-    out = tmp_path / "out"
-    assert train(folder, out, "dt", "ns=100000,bytes=100000", "--json") == 0
-    result = json.loads(capsys.readouterr().out)
+def test_the_best_that_fits_is_kept_and_exports(wide, tmp_path):
+    out, result = wide
     assert result == json.loads((out / "pareto.json").read_text())
     assert "<svg" in (out / "pareto.svg").read_text()
     assert result["tried"] == 4
@@ -75,10 +87,8 @@ def test_the_best_that_fits_is_kept_and_exports(folder, tmp_path, small_spaces, 
 
 
 @needs_compiler
-def test_a_tight_budget_gets_a_smaller_model(folder, tmp_path, small_spaces, capsys):
-    assert train(folder, tmp_path / "all", "dt", "bytes=100000", "--json") == 0
-    wide = json.loads(capsys.readouterr().out)
-    sizes = sorted(row["costs"]["bytes"] for row in wide["front"])
+def test_a_tight_budget_gets_a_smaller_model(wide, folder, tmp_path, capsys):
+    sizes = sorted(row["costs"]["bytes"] for row in wide[1]["front"])
     assert len(sizes) > 1, "the front needs two sizes for a choice"
     assert train(folder, tmp_path / "few", "dt", f"bytes={sizes[0]}") == 0
     few = json.loads((tmp_path / "few" / "pareto.json").read_text())

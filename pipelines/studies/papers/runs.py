@@ -23,7 +23,7 @@ Run = dict[str, float]
 Results = dict[tuple[str, str], list[Run]]
 """(variant, control) -> runs in the order of seeds."""
 
-_UNREAD = ("runner.py", "paper.py", "from_lab.py", "capacity.py", "events.py", "agents.py")
+_UNREAD = ("runner.py", "paper.py", "from_lab.py", "capacity.py", "events.py")
 """Files of the simulator on which no result depends."""
 
 

@@ -1,0 +1,244 @@
+"""The batches of all three environments share this: networks in slots, seeds, episodes, threads.
+
+A batch is a set of arrays with a row per environment, and a compiled function that takes the
+environments one by one: it acts, calls the event loop for one decision interval, observes and
+rewards, without the GIL. Threads take their next environment from a common counter. Python comes
+in between only to begin an episode, which puts a new network into the slot, and to give an event
+loop more memory.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from data.netsim.event_loop import advance
+from data.netsim.jit import JIT_OFF, pointer
+from data.netsim.network import Network
+from data.netsim.seen import CODES
+from data.netsim.state import LOG, VARIABLES
+from data.schema import SAMPLED
+from models.envs.samplers import Sampler
+
+Array = NDArray[Any]
+
+IDLE, ACT, ACTING, BEGIN, BEGINNING = range(5)
+"""Where an environment stands: its step is done; to be acted in, under way; to begin, under way."""
+
+_GOLDEN = 0.6180339887498949
+"""Multiples of it, taken modulo 1, are spread evenly however many there are."""
+_SAMPLED = np.array([CODES[name] for name in SAMPLED])
+
+
+class Batching(ABC):
+    """Base of the batches; its arrays are those of `models.envs.batch.BatchEnv`.
+
+    Parameters
+    ----------
+    num_envs : int
+    sampler : Sampler
+        Makes the scenario of an episode.
+    controller : str
+        Congestion control of the flows that don't name one.
+    interval_us, steps : int
+        Time between decisions, and decisions of an episode.
+    kinds : sequence of int
+        Kind of each part.
+    threads : int, optional
+        By default as many as the process may use cores.
+    stagger : bool, optional
+        End each environment's first episode at another step, so that they don't all begin anew
+        in the same one.
+    keep_log : bool, optional
+        Keep each episode's events; slower.
+    """
+
+    num_envs: int
+    action_counts: tuple[int, ...]
+    feature_counts: tuple[int, ...]
+    context: int = 1
+    kept: ClassVar[tuple[str, ...]]
+    """Arrays of the subclass that decide what comes next, by their attributes' names."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        sampler: Sampler,
+        controller: str,
+        interval_us: int,
+        steps: int,
+        kinds: Sequence[int],
+        threads: int | None = None,
+        stagger: bool = True,
+        keep_log: bool = False,
+    ) -> None:
+        self.num_envs = num_envs
+        self.kinds = np.array(kinds, np.int64)
+        self.threads = max(1, min(num_envs, threads or len(os.sched_getaffinity(0))))
+        self.networks: list[Network] = []
+        self.interval_us, self.steps = interval_us, steps
+        self.keep_log = keep_log
+        self._sampler, self._controller, self._stagger = sampler, controller, stagger
+        self._pool: ThreadPoolExecutor | None = None
+        n, parts = num_envs, len(self.kinds)
+        self.addresses: Array = np.zeros(n, object if JIT_OFF else np.int64)
+        self.phase, self.needs = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.intervals, self.step_count = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.lengths, self.episodes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.seed = 0
+        self.actions = np.zeros((n, parts), np.int64)
+        self.observations = np.zeros((n, parts, max(self.feature_counts)), np.float32)
+        self.values = np.zeros(self.observations.shape)
+        """Observations in their units."""
+        self.mask = np.zeros((n, parts), bool)
+        self.rewards = np.zeros((n, parts))
+        self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
+        self.started = np.zeros(n, bool)
+        self._counter = np.zeros(1, np.int64)
+        self._samples: list[list[Array]] = [[] for _ in range(n)]
+        self._sampled = np.zeros(n, np.int64)
+        self._event_loop: Any = None
+        self._counts = np.array([self.action_counts[k] for k in self.kinds])
+
+    def reset(self, seed: int) -> None:
+        """Begin an episode everywhere; an environment's episodes depend on its number and seed."""
+        self.seed = seed
+        self.episodes[:] = 0
+        self.networks = [self._network(i) for i in range(self.num_envs)]
+        for i in range(self.num_envs):
+            self._begin(i)
+        self.started[:] = True
+        self._run()
+
+    def step(self, actions: Array) -> None:
+        """Act in every environment, int64 array [N, A]; see `models.envs.batch.BatchEnv`."""
+        if not self.networks:
+            raise UserError(f"{type(self).__name__}: no episode yet: call reset first")
+        wrong = (np.asarray(actions) < 0) | (np.asarray(actions) >= self._counts)
+        if np.any(wrong & self.mask):
+            raise ValueError("actions: one that its part doesn't have")
+        self.actions[:] = actions
+        np.logical_or(self.terminated, self.truncated, out=self.started)
+        self.phase[:] = ACT
+        for i in np.flatnonzero(self.started):
+            self.networks[i] = self._network(int(i))
+            self._begin(int(i))
+        self._run()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def samples(self, i: int) -> Array:
+        """What was read at the ends of an environment's intervals, as records of a log."""
+        return np.concatenate(self._samples[i]) if self._samples[i] else np.zeros(0, LOG)
+
+    @abstractmethod
+    def _check(self, network: Network) -> None:
+        """Refuse a scenario that the environment can't be played in, by a `UserError`."""
+
+    @abstractmethod
+    def _fresh(self, i: int, network: Network) -> None:
+        """Set the arrays' row to what it is before an episode's first interval."""
+
+    @abstractmethod
+    def _go(self) -> None:
+        """Call the compiled function: every environment that isn't idle goes on."""
+
+    @abstractmethod
+    def places(self, i: int) -> NDArray[np.int64]:
+        """Places (`data.netsim.readings`) of an environment's parts, which are sampled."""
+
+    def _network(self, i: int) -> Network:
+        """The network of an environment's next episode."""
+        rng = np.random.default_rng([self.seed, i, int(self.episodes[i])])
+        spec = self._sampler(rng)
+        seed = int(rng.integers(1 << 31))
+        network = Network(spec, self._controller, seed, log=self.keep_log, watch=True)
+        self._check(network)
+        return network
+
+    def _begin(self, i: int) -> None:
+        network = self.networks[i]
+        self.addresses[i] = network.address
+        first = self._stagger and self.episodes[i] == 0
+        self.lengths[i] = np.ceil(self.steps * (1.0 - i * _GOLDEN % 1.0)) if first else self.steps
+        self.episodes[i] += 1
+        self.intervals[i] = self.step_count[i] = self.needs[i] = 0
+        self.terminated[i] = self.truncated[i] = False
+        self.actions[i] = self.rewards[i] = 0
+        self.observations[i] = self.values[i] = 0
+        self._samples[i], self._sampled[i] = [], 0
+        self._fresh(i, network)
+        self.phase[i] = BEGIN
+
+    def _run(self) -> None:
+        """Go on until every environment has done its step."""
+        if self._event_loop is None:
+            self._event_loop = pointer(advance, 0, 0)
+        while True:
+            self._counter[0] = 0
+            if self.threads == 1:
+                self._go()
+            else:
+                self._pool = self._pool or ThreadPoolExecutor(self.threads)
+                for done in [self._pool.submit(self._go) for _ in range(self.threads)]:
+                    done.result()
+            for i in np.flatnonzero(self.needs):
+                network = self.networks[i]
+                network.make_room(int(self.needs[i]))
+                self.addresses[i] = network.address
+                self.needs[i] = 0
+            if self.keep_log:
+                self._keep_samples()
+            if not self.phase.any():
+                return
+
+    def _keep_samples(self) -> None:
+        """Keep what the compiled function has read at the end of the intervals just past."""
+        for i, network in enumerate(self.networks):
+            if self.phase[i] not in (IDLE, BEGIN) or self._sampled[i] == self.intervals[i]:
+                continue
+            self._sampled[i] = self.intervals[i]
+            end = int(self.intervals[i]) * self.interval_us * 1000 - 1
+            rows = [
+                (end, place, code, cell["last"])
+                for place in self.places(i)
+                for code in _SAMPLED
+                if (cell := network.state.seen[place * VARIABLES + code])["n"] > 0
+            ]
+            self._samples[i].append(np.array(rows, LOG))
+
+    def get_state(self) -> dict[str, Any]:
+        """All that decides what comes next."""
+        names = (*_KEPT, *self.kept)
+        return {
+            "seed": self.seed,
+            **{name: getattr(self, name).copy() for name in names},
+            "networks": [network.saved() for network in self.networks],
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on where `get_state` was called, to the bit."""
+        self.seed = int(state["seed"])
+        for name in (*_KEPT, *self.kept):
+            getattr(self, name)[...] = state[name]
+        self.episodes -= 1
+        self.networks = [self._network(i) for i in range(self.num_envs)]
+        self.episodes += 1
+        for i, (network, arrays) in enumerate(zip(self.networks, state["networks"], strict=True)):
+            network.restore(arrays)
+            self.addresses[i] = network.address
+
+
+_KEPT = ("phase", "intervals", "step_count", "lengths", "episodes", "observations", "values",
+         "mask", "rewards", "terminated", "truncated", "started")  # fmt: skip

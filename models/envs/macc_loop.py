@@ -1,0 +1,150 @@
+"""The compiled loop of MA-CC's batch: what `models.envs.macc` describes, for many at once."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from data.netsim.jit import compiled, entry
+from data.netsim.readings import in_flight, waiting
+from data.netsim.reference import call, reference, take
+from data.netsim.seen import CODES, forget, see
+from data.netsim.state import DONE, OPEN, VARIABLES
+from features import macc
+from features.intervals import scale
+from models.envs.batching import ACT, ACTING, BEGIN, IDLE
+from models.envs.macc_reward import router_reward, sender_reward
+
+SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/batching.py",
+           "models/envs/macc_reward.py")  # fmt: skip
+"""What is compiled into this file's entry points besides the simulator."""
+
+Arrays = namedtuple(
+    "Arrays",
+    "addresses phase needs intervals step_count lengths actions observations values mask rewards"
+    " truncated memory flow_of link_of loss_rates settings reward",
+)
+"""The arrays of `models.envs.macc.MaccBatch` that the loop reads and writes."""
+
+SETTINGS = ("interval_ns", "one_by_one", "senders", "step_segments", "max_cwnd", "start_cwnd",
+            "start_intervals")  # fmt: skip
+(_INTERVAL, _ONE_BY_ONE, _SENDERS, _STEP, _MAX, _START, _START_INTERVALS) = range(len(SETTINGS))
+
+_FLIGHT, _QUEUE, _WAIT = (
+    CODES["in_flight_bytes"], CODES["queue_packets"], CODES["queue_delay_us"]
+)  # fmt: skip
+_OUT, _OFFERED, _DROPPED = (
+    CODES["dequeued_packets"], CODES["offered_packets"], CODES["dropped_packets"]
+)  # fmt: skip
+
+
+@entry
+def run(counter: Any, event_loop: Any, A: Any) -> None:
+    """Take environments from the counter and go on with each until its step is done."""
+    count = len(A.phase)
+    i = take(counter)
+    while i < count:
+        if A.phase[i] != IDLE:
+            _go_on(event_loop, A, i)
+        i = take(counter)
+
+
+@compiled
+def _go_on(event_loop: Any, A: Any, i: int) -> None:
+    S = reference(A.addresses[i])
+    while True:
+        if A.phase[i] == ACT or A.phase[i] == BEGIN:
+            if A.phase[i] == ACT:
+                _act(A, S, i)
+            A.phase[i] += 1
+            A.intervals[i] += 1
+            forget(S.seen, 0, len(S.seen))
+        status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[_INTERVAL] - 1)
+        if status != DONE:
+            A.needs[i] = status
+            return
+        _observe(A, S, i)
+        if A.phase[i] == ACTING:
+            _settle(A, i)
+            A.phase[i] = IDLE
+            return
+        last = A.intervals[i] >= A.settings[_START_INTERVALS]
+        A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
+        if A.phase[i] == IDLE or A.settings[_ONE_BY_ONE] != 0:
+            return
+
+
+@compiled
+def _act(A: Any, S: Any, i: int) -> None:
+    """Senders: up, down, hold (eq. 1). Routers: keep, drop all (eq. 2)."""
+    senders = A.settings[_SENDERS]
+    for a in range(A.mask.shape[1]):
+        if not A.mask[i, a]:
+            continue
+        action = A.actions[i, a]
+        if a >= senders:
+            S.link[A.link_of[i, a - senders]].agent_p = float(action)
+            continue
+        s = S.sub[S.conn[A.flow_of[i, a]].sub0]
+        change = A.settings[_STEP] if action == 0 else (-A.settings[_STEP] if action == 1 else 0)
+        s.agent_cwnd = min(A.settings[_MAX], max(1, s.agent_cwnd + change))
+
+
+@compiled
+def _observe(A: Any, S: Any, i: int) -> None:
+    """Read what no ACK carries and make the observations of the interval."""
+    senders = A.settings[_SENDERS]
+    for a in range(A.mask.shape[1]):
+        if not A.mask[i, a]:
+            continue
+        now = A.values[i, a]
+        if a < senders:
+            c = S.conn[A.flow_of[i, a]]
+            place = c.sub0 * VARIABLES
+            see(S.seen[place + _FLIGHT], in_flight(S.sub[c.sub0]) * c.payload)
+            macc.observe_sender(S.seen, place, A.memory[i, a], now)
+            scale(now, macc.SENDER_BOUNDS, A.observations[i, a])
+        else:
+            link = S.link[A.link_of[i, a - senders]]
+            place = (len(S.sub) + A.link_of[i, a - senders]) * VARIABLES
+            packets, size = waiting(S, link)
+            see(S.seen[place + _QUEUE], packets)
+            see(S.seen[place + _WAIT], size * 8_000_000 // max(1, link.rate))
+            see(S.seen[place + _OUT], link.served - packets)
+            see(S.seen[place + _OFFERED], link.arrived)
+            see(S.seen[place + _DROPPED], link.dropped)
+            step_s = A.settings[_INTERVAL] / 1e9
+            loss = macc.observe_router(S.seen, place, A.memory[i, a], step_s, now)
+            A.loss_rates[i, a] = loss
+            scale(now, macc.ROUTER_BOUNDS, A.observations[i, a])
+
+
+@compiled
+def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
+    """End slow start of senders that are through it; whether all are."""
+    through = True
+    for a in range(A.settings[_SENDERS]):
+        if not A.mask[i, a]:
+            continue
+        s = S.sub[S.conn[A.flow_of[i, a]].sub0]
+        if s.agent_cwnd > 0:
+            continue
+        if s.cwnd >= A.settings[_START] or s.ca_state != OPEN or last:
+            s.agent_cwnd = min(A.settings[_MAX], max(1, s.cwnd))
+        else:
+            through = False
+    return through
+
+
+@compiled
+def _settle(A: Any, i: int) -> None:
+    """Reward the step and see whether it was the last."""
+    for a in range(A.mask.shape[1]):
+        if not A.mask[i, a]:
+            continue
+        if a < A.settings[_SENDERS]:
+            A.rewards[i, a] = sender_reward(A.values[i, a], A.reward)
+        else:
+            A.rewards[i, a] = router_reward(A.values[i, a], A.loss_rates[i, a], A.reward)
+    A.step_count[i] += 1
+    A.truncated[i] = A.step_count[i] >= A.lengths[i]

@@ -1,0 +1,144 @@
+"""The compiled loop of TCCO's batch: what `models.envs.tcco` describes, for many at once."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from data.netsim.jit import compiled, entry
+from data.netsim.reference import call, reference, take
+from data.netsim.seen import CODES, forget, see
+from data.netsim.state import DONE, OPEN, VARIABLES
+from features import tcco
+from features.intervals import scale
+from models.envs.batching import ACT, ACTING, BEGIN, IDLE
+from models.envs.tcco_reward import step_reward
+
+SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/batching.py",
+           "models/envs/tcco_reward.py")  # fmt: skip
+"""What is compiled into this file's entry points besides the simulator."""
+
+Arrays = namedtuple(
+    "Arrays",
+    "addresses phase needs intervals step_count lengths actions observations values mask rewards"
+    " terminated truncated targets draining memory ring cursor settings observing reward",
+)
+"""The arrays of `models.envs.tcco.TccoBatch` that the loop reads and writes."""
+
+SETTINGS = ("interval_ns", "one_by_one", "reach", "step_segments", "min_cwnd", "max_cwnd",
+            "start_cwnd", "start_intervals", "probe_intervals")  # fmt: skip
+(_INTERVAL, _ONE_BY_ONE, _REACH, _STEP, _MIN, _MAX, _START, _START_INTERVALS, _PROBE) = range(
+    len(SETTINGS)
+)
+_DELIVERED = CODES["delivered_bytes"]
+
+
+@entry
+def run(counter: Any, event_loop: Any, A: Any) -> None:
+    """Take environments from the counter and go on with each until its step is done."""
+    count = len(A.phase)
+    i = take(counter)
+    while i < count:
+        if A.phase[i] != IDLE:
+            _go_on(event_loop, A, i)
+        i = take(counter)
+
+
+@compiled
+def _go_on(event_loop: Any, A: Any, i: int) -> None:
+    S = reference(A.addresses[i])
+    first = S.conn[0].sub0
+    paths = S.conn[0].sub_n
+    while True:
+        if A.phase[i] == ACT or A.phase[i] == BEGIN:
+            if A.phase[i] == ACT:
+                _act(A, S, i)
+            A.phase[i] += 1
+            A.intervals[i] += 1
+            forget(S.seen, first * VARIABLES, paths * VARIABLES)
+        status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[_INTERVAL] - 1)
+        if status != DONE:
+            A.needs[i] = status
+            return
+        _observe(A, S, i)
+        if A.phase[i] == ACTING:
+            _settle(A, S, i)
+            A.phase[i] = IDLE
+            return
+        last = A.intervals[i] >= A.settings[_START_INTERVALS]
+        A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
+        if A.phase[i] == IDLE or A.settings[_ONE_BY_ONE] != 0:
+            return
+
+
+@compiled
+def _act(A: Any, S: Any, i: int) -> None:
+    """Move the windows' targets, drain the queues where a Probe phase is due."""
+    c = S.conn[0]
+    p = A.settings
+    due = p[_PROBE] > 0 and A.step_count[i] > 0 and A.step_count[i] % p[_PROBE] == 0
+    for k in range(c.sub_n):
+        now = A.values[i, k]
+        delta = A.actions[i, k] - p[_REACH]
+        wanted = A.targets[i, k] + p[_STEP] * delta
+        target = max(p[_MIN], min(p[_MAX], wanted))
+        A.targets[i, k] = target
+        # The reward's rules, of the state in which the action was chosen.
+        A.rewards[i, k] = 0.0
+        if wanted <= p[_MIN] or wanted >= p[_MAX]:
+            A.rewards[i, k] = -1.0
+        elif now[tcco.EXPFLAG] > 0.0:
+            A.rewards[i, k] = 1.0 if delta > 0 else -1.0
+        if due:
+            interval_us = p[_INTERVAL] // 1000
+            A.draining[i, k] = int(np.ceil(2.0 * now[tcco.RTT] / interval_us)) + 1
+        window = target
+        if A.draining[i, k] > 0:
+            held = now[tcco.BOTTLENECK] * now[tcco.BASE_RTT] / 8e6 / c.payload
+            window = min(target, max(p[_MIN], int(held // 2.0)))
+            A.draining[i, k] -= 1
+        S.sub[c.sub0 + k].agent_cwnd = window
+
+
+@compiled
+def _observe(A: Any, S: Any, i: int) -> None:
+    """Read what no ACK carries, make the observations of the interval, put them into the ring."""
+    c = S.conn[0]
+    A.cursor[i] = (A.cursor[i] + 1) % A.ring.shape[1]
+    for k in range(c.sub_n):
+        place = (c.sub0 + k) * VARIABLES
+        see(S.seen[place + _DELIVERED], S.sub[c.sub0 + k].delivered * c.payload)
+        now = A.values[i, k]
+        tcco.observe(S.seen, place, A.memory[i, k], A.observing, now)
+        scale(now, tcco.BOUNDS, A.observations[i, k])
+        A.ring[i, A.cursor[i], k, :] = now
+
+
+@compiled
+def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
+    """End the Start phase of subflows that are through it; whether all are."""
+    c = S.conn[0]
+    p = A.settings
+    all_through = True
+    for k in range(c.sub_n):
+        s = S.sub[c.sub0 + k]
+        if A.targets[i, k] < 0:
+            if s.cwnd >= p[_START] or s.ca_state != OPEN or last:
+                A.targets[i, k] = min(p[_MAX], max(p[_MIN], s.cwnd))
+            else:
+                all_through = False
+        s.agent_cwnd = A.targets[i, k]
+    return all_through
+
+
+@compiled
+def _settle(A: Any, S: Any, i: int) -> None:
+    """Reward the step and see whether it was the last."""
+    for k in range(S.conn[0].sub_n):
+        rule = A.rewards[i, k]
+        A.rewards[i, k] = step_reward(A.ring[i, :, k], A.cursor[i], rule, A.reward)
+    A.step_count[i] += 1
+    A.terminated[i] = S.conn[0].done_t >= 0
+    A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

@@ -1,0 +1,120 @@
+"""TCCO's reward (tcco.txt eqs. 10-14 and the rules of section III.C.2), compiled for batches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from data.netsim.jit import compiled, entry
+from data.strict import Strict
+from features import tcco
+
+Float = NDArray[np.float64]
+
+
+class TccoReward(Strict):
+    """Reward of one step, eqs. 10-14 and the rules of section III.C.2; their constants are ours.
+
+    By these T(D_min) allows an RTT of 4 ms and 1.3 base RTTs, whatever the base RTT is.
+    """
+
+    beta_us: float = Field(6600.0, gt=0)
+    """Baseline of the RTT that is allowed (beta, eq. 11)."""
+    growth: float = Field(1300.0 / 6600.0, ge=0)
+    """Growth of it with the base RTT (g, eq. 11)."""
+    floor_us: float = Field(2000.0, ge=0)
+    """RTT at which the growth begins (D_f, eq. 11)."""
+    resolution_us: float = Field(1000.0, gt=0)
+    """Resolution of the RTT (sigma, eq. 11)."""
+    steepness: float = Field(10.0, gt=0)
+    """Steepness of the change from throughput to delay (kappa, eq. 12)."""
+    delay_weight: float = Field(5.0, gt=0)
+    """w_D, eq. 13."""
+    throughput_weight: float = Field(2e-9, gt=0)
+    """w_rho, eq. 14, per bit/s: 1 at 500 Mbps."""
+    history: int = Field(5, ge=1)
+    """Intervals over which RTT and throughput are averaged (section III.C.2)."""
+
+    def allowed(self, base_rtt_us: float) -> float:
+        """T(D_min), eq. 11: the mean RTT that is still good, in base RTTs."""
+        excess = (base_rtt_us - self.floor_us) / self.resolution_us
+        return self.beta_us * (1.0 + self.growth * excess) / base_rtt_us
+
+    def numbers(self) -> Float:
+        """The settings as the compiled reward reads them."""
+        return np.array([float(value) for value in self.model_dump().values()])
+
+    def balance(self, history: Float) -> float:
+        """R_i of eq. 10, from the last observations [history, 6] of a subflow."""
+        rows = np.array(history, np.float64)
+        return float(_balance(rows, len(rows) - 1, self.numbers()))
+
+    def __call__(self, history: Float, delta: int, at_bound: bool, explore: bool) -> float:
+        """R_i of a step.
+
+        Parameters
+        ----------
+        history : float64 array [history, 6]
+            `features.tcco.FEATURES` after the step, in their units, oldest first.
+        delta : int
+            The action's delta of this subflow.
+        at_bound : bool
+            Whether the action took the window to a bound of its range.
+        explore : bool
+            Whether the expflag was up when the action was chosen.
+        """
+        if at_bound or (explore and delta <= 0):
+            return -1.0
+        return 1.0 if explore else self.balance(history)
+
+
+(_BETA, _GROWTH, _FLOOR, _RESOLUTION, _STEEPNESS, _DELAY, _THROUGHPUT, _HISTORY) = range(
+    len(TccoReward.model_fields)
+)
+
+
+@compiled
+def balance(rows: Any, newest: int, reward: Any) -> float:
+    """R_i of eq. 10.
+
+    Parameters
+    ----------
+    rows : float64 array [h, 6]
+        A ring of the subflow's last observations.
+    newest : int
+        Place of the newest one.
+    reward : float64 array
+        `TccoReward.numbers`.
+    """
+    history = int(reward[_HISTORY])
+    rho = rtt = 0.0
+    for age in range(history - 1, -1, -1):
+        now = rows[(newest - age) % len(rows)]
+        rho += now[tcco.THROUGHPUT]
+        rtt += now[tcco.RTT]
+    rho /= history
+    rtt /= history
+    base = rows[newest, tcco.BASE_RTT]
+    if base <= 0.0:
+        return float(reward[_THROUGHPUT] * rho)
+    excess = (base - reward[_FLOOR]) / reward[_RESOLUTION]
+    allowed = reward[_BETA] * (1.0 + reward[_GROWTH] * excess) / base
+    over = rtt / base - allowed
+    # Beyond 500 the exponential has nothing to add and would overflow.
+    alpha = 1.0 / (1.0 + math.exp(min(500.0, max(-500.0, -reward[_STEEPNESS] * over))))
+    return float(alpha * -reward[_DELAY] * over + (1.0 - alpha) * reward[_THROUGHPUT] * rho)
+
+
+@compiled
+def step_reward(rows: Any, newest: int, rule: float, reward: Any) -> float:
+    """R_i of a step: what a rule of section III.C.2 says (1 or -1), else the balance."""
+    return rule if rule != 0.0 else balance(rows, newest, reward)
+
+
+@entry
+def _balance(rows: Any, newest: int, reward: Any) -> float:
+    return balance(rows, newest, reward)

@@ -1,0 +1,76 @@
+"""Play scripted policies in every environment, all on the same episodes.
+
+Random actions, holding, constants and rules by hand: what they get is what an agent has to beat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from data.files import write_text
+from pipelines.output import print_json, progress
+
+EXAMPLE = """\
+examples:
+  python -m pipelines.studies.environments.command --out docs/environments.md
+  python -m pipelines.studies.environments.command --only MA-CC --seeds 8 --json"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns 2 if the user's input is wrong."""
+    from data.errors import UserError
+
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.studies.environments.command",
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=16, help="episodes of each (default 16)")
+    parser.add_argument("--steps", type=int, help="steps of an episode (default all)")
+    parser.add_argument("--only", metavar="TEXT", help="environments whose name has this in it")
+    parser.add_argument("--out", type=Path, help="page whose table is written anew")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    try:
+        return run(parser.parse_args(argv))
+    except UserError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play and print."""
+    from data.errors import UserError
+    from pipelines.studies.environments import page
+    from pipelines.studies.environments.judge import PROBLEMS, play
+
+    if args.seeds < 2 or (args.steps is not None and args.steps < 1):
+        raise UserError("--seeds: at least 2, an interval needs two; --steps: at least 1")
+    chosen = {name: rows for name, rows in PROBLEMS.items() if (args.only or "") in name}
+    if not chosen:
+        raise UserError(f"--only: no environment has {args.only!r} in its name: {list(PROBLEMS)}")
+    if args.out is not None and len(chosen) < len(PROBLEMS):
+        raise UserError("--out: the page has all environments: leave --only out")
+    if args.out is not None and not args.out.is_file():
+        raise UserError(f"{args.out}: no such page: name docs/environments.md")
+    every = [(name, played) for name, rows in chosen.items() for played in rows]
+    results: dict[str, list[Any]] = {name: [] for name in chosen}
+    for name, played in progress(every, "playing", len(every)):
+        results[name].append(play(played, args.seeds, args.steps))
+    found = {name: page.figures(rows) for name, rows in results.items()}
+    made = page.table(found, args.seeds)
+    if args.out is not None:
+        text = page.placed(args.out.read_text(encoding="utf-8"), made, str(args.out))
+        write_text(args.out, text)
+    if args.json:
+        print_json({"seeds": args.seeds, "environments": found})
+    elif args.out is None:
+        print(made, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

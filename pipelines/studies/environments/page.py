@@ -1,0 +1,72 @@
+"""Writes the table of what there is to win, and puts it into its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from data.errors import UserError
+from pipelines.studies.environments.judge import CONSTANT, Result, interval
+
+BEGIN = "<!-- what there is to win: python -m pipelines.studies.environments.command -->"
+END = "<!-- end -->"
+
+
+def figures(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """One row per policy: its return, and the difference to the best constant seed by seed."""
+    constants = [result for result in results if result.kind == CONSTANT]
+    best = max(constants, key=lambda result: float(result.returns.mean()))
+    rows = []
+    for result in results:
+        mean, half = interval(result.returns)
+        gain, gain_half = interval(result.returns - best.returns)
+        rows.append(
+            {
+                "policy": result.name,
+                "kind": result.kind,
+                "return": mean,
+                "return_half": half,
+                "over_best_constant": gain,
+                "over_best_constant_half": gain_half,
+                "mbps": result.mbps,
+                "rtt_ms": result.rtt_ms,
+                "best_constant": result is best,
+            }
+        )
+    return rows
+
+
+def table(found: Mapping[str, Sequence[Mapping[str, Any]]], seeds: int) -> str:
+    """All problems as one Markdown table."""
+    lines = [
+        f"Mean reward of a step over {seeds} episodes, 95 % interval; *over constant* is the "
+        "difference to the best",
+        "constant (in bold), seed by seed.",
+        "",
+        "| environment | policy | return | over constant | Mbps | RTT, ms |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for problem, rows in found.items():
+        for row in rows:
+            name = f"**{row['policy']}**" if row["best_constant"] else row["policy"]
+            over = f"{row['over_best_constant']:+.3f} ± {row['over_best_constant_half']:.3f}"
+            lines.append(
+                f"| {problem} | {name} | {row['return']:.3f} ± {row['return_half']:.3f} | "
+                f"{'' if row['best_constant'] else over} | {row['mbps']:.1f} | "
+                f"{row['rtt_ms']:.1f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def placed(page: str, made: str, where: str) -> str:
+    """A page with the table in its place.
+
+    Raises
+    ------
+    UserError
+        When the page has no such place.
+    """
+    if BEGIN not in page or END not in page.split(BEGIN)[1]:
+        raise UserError(f"{where}: no place for the table: lines {BEGIN!r} and {END!r} mark it")
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{made}{END}{rest.split(END, 1)[1]}"

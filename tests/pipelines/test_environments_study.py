@@ -1,0 +1,110 @@
+"""What there is to win: the command, its page, and that scripted policies do what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.errors import UserError
+from features import nuwa
+from models.envs.macc import MaccBatch
+from models.envs.nuwa import NuwaBatch
+from models.envs.samplers import alternating, greedy_neighbours, wireless
+from models.envs.scripted import (
+    NuwaThresholds,
+    at_random,
+    macc_policy,
+    nuwa_hold,
+    tcco_constant,
+    with_k,
+)
+from models.envs.tcco import TccoBatch
+from pipelines.studies.environments import command, judge, page
+
+pytestmark = pytest.mark.xdist_group("netsim")
+
+
+def test_the_command_prints_every_policy_beside_the_best_constant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.main(["--only", "dumbbell", "--seeds", "2", "--steps", "5", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    rows = printed["environments"]["MA-CC, dumbbell"]
+    assert len(rows) == len(judge.PROBLEMS["MA-CC, dumbbell"])
+    (best,) = [row for row in rows if row["best_constant"]]
+    assert best["over_best_constant"] == 0
+    assert best["return"] == max(row["return"] for row in rows if row["kind"] == "constant")
+    assert {row["kind"] for row in rows} == {"random", "hold", "constant", "script"}
+    assert all(row["mbps"] > 1 and row["rtt_ms"] > 250 for row in rows)
+
+
+def test_the_page_has_a_place_for_the_table(tmp_path: Path) -> None:
+    text = Path("docs/environments.md").read_text(encoding="utf-8")
+    assert page.placed(text, "new\n", "x").count("new\n") == 1
+    assert "<!-- end -->" in page.placed(text, "new\n", "x")
+    with pytest.raises(UserError, match="no place for the table"):
+        page.placed("nothing", "new", "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seeds", "1"], "at least 2"),
+        (["--only", "QoS"], "no environment"),
+        (["--only", "TCCO", "--out", "x.md"], "leave --only out"),
+        (["--out", "x.md"], "no such page"),
+    ],
+)
+def test_mistakes_are_explained(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_windows_are_reached_and_kept_but_for_the_expflags_steps() -> None:
+    batch, policy = TccoBatch(2, alternating, stagger=False), tcco_constant(150)
+    batch.reset(0)
+    for _ in range(40):
+        batch.step(policy(batch))
+    assert (np.abs(batch.targets - 150) <= batch.params.step_segments).all()
+
+
+def test_a_fixed_k_stays_and_thresholds_move_it() -> None:
+    fixed = NuwaBatch(4, with_k(wireless, 3.0), stagger=False)
+    moved, thresholds = NuwaBatch(4, wireless, stagger=False), NuwaThresholds(0.2)
+    fixed.reset(0)
+    moved.reset(0)
+    seen = set()
+    for _ in range(40):
+        fixed.step(nuwa_hold(fixed))
+        moved.step(thresholds(moved))
+        assert (fixed.values[:, 0, nuwa.GAIN] == 3000).all()
+        seen |= {round(v) for v in moved.values[:, 0, nuwa.GAIN].tolist()}
+    assert {1000, 9000} <= seen
+
+
+def test_teams_go_to_their_window_and_routers_drop_above_theirs() -> None:
+    batch, policy = MaccBatch(4, greedy_neighbours, stagger=False), macc_policy(150, 0.0)
+    batch.reset(0)
+    senders = batch.params.senders
+    dropped = 0
+    for _ in range(30):
+        actions = policy(batch)
+        queue = batch.values[:, senders:, 0]
+        assert np.array_equal(actions[:, senders:], queue > 0)
+        dropped += int(actions[:, senders:].sum())
+        batch.step(actions)
+    assert dropped > 0
+    for i in range(4):
+        assert (np.abs(batch.windows(i) - 150) <= 5).all()
+
+
+def test_random_routers_seldom_drop() -> None:
+    batch, policy = MaccBatch(64, greedy_neighbours, stagger=False), at_random(0)
+    batch.actions[:] = 0
+    drawn = np.concatenate([policy(batch)[:, batch.params.senders :] for _ in range(50)])
+    assert 0.01 < drawn.mean() < 0.03
