@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import plain_rl
@@ -90,31 +91,35 @@ def runner(algorithm: Any, repeats: int, rows: int = 40) -> dict[str, float]:
     how: dict[str, Any] = {"rows": rows}
     how |= {"chunk": 20} if "window" in algorithm.settings else {"epsilon": 0.1}
     one.sample(**how)
-    env, module = one.env, one.module
-    seen, mask = torch.from_numpy(env.observations), torch.from_numpy(env.mask)
-    batch = {"obs": seen, "mask": mask, "state_in": one._initial(64)}
+    inside = {"network": 0.0, "environment": 0.0}
 
-    def bare() -> None:
-        for _ in range(rows):
-            module.forward_exploration(batch)
+    def timed(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            begun = time.process_time()
+            result = work(*given)
+            inside[what] += time.process_time() - begun
+            return result
 
-    def alone() -> None:
-        for _ in range(rows):
-            env.step(actions)
+        return call
 
-    actions = one.sample(**how).actions[-1] * 0
-    whole, network, stepping = [], [], []
+    # Within the very steps: alone, both would find all they need in the caches.
+    module, env = one.module, one.env
+    one.module = SimpleNamespace(
+        forward_exploration=timed("network", module.forward_exploration),
+        get_initial_state=module.get_initial_state,
+    )
+    env.step = timed("environment", env.step)
+    rounds = []
     for _ in range(3 * repeats):
-        whole.append(spent(lambda: one.sample(**how)))
-        network.append(spent(bare))
-        stepping.append(spent(alone))
-    per = 1e6 / (rows * 64)
-    # The least of each: what others do on the machine only ever adds.
+        inside.update(network=0.0, environment=0.0)
+        whole = spent(lambda: one.sample(**how))
+        rounds.append((whole - sum(inside.values()), whole, *inside.values()))
+    # The least: what others do on the machine only ever adds.
+    names = ("added", "whole", "network", "environment")
+    least = min(rounds)
     return {
-        "us_per_step": per * min(whole),
-        "network_us_per_step": per * min(network),
-        "environment_us_per_step": per * min(stepping),
-        "added_us_per_step": per * (min(whole) - min(network) - min(stepping)),
+        f"{name}_us_per_step": 1e6 * value / (rows * 64)
+        for name, value in zip(names, least, strict=True)
     }
 
 

@@ -13,6 +13,7 @@ EXTRAS: dict[str, str] = {
     "lightning": "train",
     "matplotlib": "report",
     "mlflow": "registry",
+    "msgpack": "rl",
     "onnxscript": "train",
     "pettingzoo": "rl",
     "pyarrow": "train",

@@ -21,6 +21,8 @@ class Run(Strict):
     """Environments of a runner, stepped side by side."""
     threads: int = Field(1, ge=1)
     """Threads that step them."""
+    learner_threads: int = Field(1, ge=1)
+    """Threads of torch; with more than one the last digits may differ from run to run."""
     runners: int = Field(0, ge=0)
     """Runners as actors of Ray; 0 samples in this process."""
     seed: int = Field(7, ge=0)

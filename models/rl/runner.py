@@ -52,7 +52,8 @@ class BatchRunner(EnvRunner):
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
-        torch.set_num_threads(1)
+        if config.num_env_runners:
+            torch.set_num_threads(1)
         self.given: dict[str, Any] = dict(config.env_config)
         # In the trainer's process it acts with the very network that learns.
         self.module: Any = config.rl_module_spec.build() if config.num_env_runners else None

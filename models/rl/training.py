@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from models.rl.params import Run
 CURVE = "curve.json"
 VALIDATION = 1_000_003
 """Added to a training's seed for the episodes that judge it."""
-FREE = {"steps", "threads", "checkpoint_min"}
+FREE = {"steps", "threads", "learner_threads", "checkpoint_min"}
 """Settings that a training may have changed when it goes on."""
 
 
@@ -112,20 +114,35 @@ def train(
     UserError
         When the checkpoint is of other settings, or there is one and it isn't to be gone on from.
     """
-    found = checkpoint.latest(out)
-    if found and not resume:
-        raise UserError(f"{out}: holds a training already: go on with --resume, or name another")
-    algorithm = start(name, params)
-    try:
-        if found:
-            go_on(algorithm, name, params, found)
-        found_now = _run(algorithm, name, params, out, watch, stop)
-        if judge and found_now.whole:
-            returns = greedy_returns(algorithm, judge, seed=VALIDATION + params.seed)
-            return replace(found_now, judged=returns.tolist())
-        return found_now
-    finally:
-        algorithm.stop()
+    with _alone(out):
+        found = checkpoint.latest(out)
+        if found and not resume:
+            raise UserError(
+                f"{out}: holds a training already: go on with --resume, or choose another --out"
+            )
+        algorithm = start(name, params)
+        try:
+            if found:
+                go_on(algorithm, name, params, found)
+            trained = _run(algorithm, name, params, out, watch, stop)
+            if judge and trained.whole:
+                returns = greedy_returns(algorithm, judge, seed=VALIDATION + params.seed)
+                trained = replace(trained, judged=returns.tolist())
+            return trained
+        finally:
+            algorithm.stop()
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other trainings out of a folder; the kernel lets go of it with the process."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{out}: a training is at work there: wait for it") from None
+        yield
 
 
 def start(name: str, params: Run) -> Any:

@@ -113,9 +113,9 @@ class AgentAlgorithm(Algorithm):
 
     def setup(self, config: Any) -> None:
         """Make runners, learner and counters."""
-        torch.set_num_threads(1)
         super().setup(config)
         self.settings: dict[str, Any] = self.config.learner_config_dict
+        torch.set_num_threads(self.settings["learner_threads"])
         self.layout = Layout.read(self.config.rl_module_spec.model_config["layout"])
         self.runner: BatchRunner | None = None
         if not self.config.num_env_runners:

@@ -103,6 +103,16 @@ def test_other_settings_do_not_go_on_and_a_folder_in_use_is_not_overwritten(tmp_
     assert training.train("matrix", longer, tmp_path, resume=True).curve[-1]["steps"] >= 400
 
 
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    params = settings("matrix", 200)
+
+    def again(_):
+        with pytest.raises(UserError, match="a training is at work there"):
+            training.train("matrix", params, tmp_path, resume=True)
+
+    training.train("matrix", params, tmp_path, watch=again)
+
+
 def test_being_asked_to_stop_leaves_a_checkpoint(tmp_path):
     params = settings("matrix", 5_000).model_copy(update={"checkpoint_min": 60.0})
     seen = []
