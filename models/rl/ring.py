@@ -196,9 +196,13 @@ class Ring:
         there = self._tree[len(self._tree) // 2 + places] > 0
         tree.put(self._tree, places[there], value[there] ** self.alpha)
 
+    def _raw(self) -> NDArray[np.uint8]:
+        """The rows' bytes [N, R, size], with those between fields, which a copy leaves open."""
+        return self.memory.view(np.uint8).reshape(self.lanes, self.rows, -1)
+
     def get_state(self) -> dict[str, Any]:
         """Rows that are filled, priorities and the generator."""
-        state: dict[str, Any] = {"rows": self.memory[:, : self.filled]}
+        state: dict[str, Any] = {"rows": self._raw()[:, : self.filled]}
         state |= {"head": self.head, "filled": self.filled, "most": self._most}
         state["rng"] = self.rng.bit_generator.state
         if self._tree is not None:
@@ -209,7 +213,7 @@ class Ring:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on where `get_state` was called."""
         self.head, self.filled, self._most = state["head"], state["filled"], state["most"]
-        self.memory[:, : self.filled] = state["rows"]
+        self._raw()[:, : self.filled] = state["rows"]
         self.rng.bit_generator.state = state["rng"]
         if self._tree is not None:
             leaves = np.asarray(state["tree"])

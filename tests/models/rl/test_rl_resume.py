@@ -47,14 +47,16 @@ def child(name, params, out):
 @pytest.mark.parametrize("name", SMALL)
 def test_the_curve_is_the_same_after_any_number_of_kills(name, tmp_path):
     params = settings(name, 900)
-    begun = time.monotonic()
     training.train(name, params, tmp_path / "whole")
-    span = time.monotonic() - begun
-    rng, kills = random.Random(4), 0
+    rng, kills, out = random.Random(4), 0, tmp_path / "cut"
     while True:
-        number = child(name, params, tmp_path / "cut")
+        before = checkpoint.latest(out)
+        number = child(name, params, out)
         if kills < 3:
-            time.sleep(rng.uniform(0.2, 0.6) * span)
+            # As soon as it has got on by a checkpoint, at some moment of the next round.
+            while checkpoint.latest(out) == before:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 0.03))
             os.kill(number, signal.SIGKILL)
         status = os.waitpid(number, 0)[1]
         if os.WIFEXITED(status):
