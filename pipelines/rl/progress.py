@@ -15,6 +15,8 @@ from pipelines.output import LINE_S
 def line(progress: Progress) -> str:
     """Return, speed and time left, in words."""
     mean = "no episode yet" if progress.returns is None else f"return {progress.returns:.4g}"
+    if "reward" in progress.point:
+        mean += f" ({progress.point['reward']:.4g} a step)"
     left = timedelta(seconds=round(progress.left_s))
     return f"{mean}, {progress.steps_per_s:.0f} steps/s, {left} left"
 

@@ -138,8 +138,8 @@ def test_a_second_signal_ends_at_once():
 def test_a_line_tells_return_speed_and_time_left():
     from models.rl.training import Progress
 
-    progress = Progress(500, 1000, 1.2345, 250.0, 3725.0, {})
-    assert line(progress) == "return 1.234, 250 steps/s, 1:02:05 left"
+    progress = Progress(500, 1000, 1.2345, 250.0, 3725.0, {"reward": 0.125})
+    assert line(progress) == "return 1.234 (0.125 a step), 250 steps/s, 1:02:05 left"
     assert line(Progress(5, 10, None, 5.0, 1.0, {})).startswith("no episode yet, 5 steps/s")
 
 

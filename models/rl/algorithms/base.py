@@ -123,6 +123,7 @@ class AgentAlgorithm(Algorithm):
             self.runner.module = self.learner.agent
         self.steps = self.updates = self.episodes = 0
         self.recent: list[float] = []
+        self.recent_lengths: list[int] = []
         self._failed = 0
         self.curve: list[dict[str, float]] = []
         self.rng = np.random.default_rng([self.settings["seed"], 1])
@@ -174,6 +175,7 @@ class AgentAlgorithm(Algorithm):
         self.steps += fragment.steps
         self.episodes += len(fragment.returns)
         self.recent = [*self.recent, *fragment.returns][-RECENT:]
+        self.recent_lengths = [*self.recent_lengths, *fragment.lengths][-RECENT:]
 
     def learn(self, arrays: dict[str, Any], **how: Any) -> dict[str, Any]:
         """Update the network from rows of arrays; see `AgentLearner.update`."""
@@ -218,6 +220,8 @@ class AgentAlgorithm(Algorithm):
         point = {"steps": float(self.steps), "updates": float(self.updates), **found}
         if self.recent:
             point["return"] = float(np.mean(self.recent))
+            # The first episodes are cut to unlike lengths: a step's reward compares them.
+            point["reward"] = sum(self.recent) / sum(self.recent_lengths)
         self.curve.append(point)
         for name, value in point.items():
             self.metrics.log_value(("training", name), value, window=1)
@@ -234,6 +238,7 @@ class AgentAlgorithm(Algorithm):
             },
             "counts": [self.steps, self.updates, self.episodes, self.iteration],
             "recent": self.recent,
+            "recent_lengths": self.recent_lengths,
             "curve": self.curve,
             "rng": self.rng.bit_generator.state,
             "torch": torch.get_rng_state().numpy(),
@@ -254,6 +259,7 @@ class AgentAlgorithm(Algorithm):
         learner.optimiser.load_state_dict({"state": moments, "param_groups": groups})
         self.steps, self.updates, self.episodes, self._iteration = run["counts"]
         self.recent, self.curve = list(run["recent"]), list(run["curve"])
+        self.recent_lengths = list(run["recent_lengths"])
         self.rng.bit_generator.state = run["rng"]
         torch.set_rng_state(torch.from_numpy(run["torch"]))
         name, keys, *rest = run["numpy"]
