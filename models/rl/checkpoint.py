@@ -1,7 +1,8 @@
 """Checkpoints of a training: a folder that is there whole or not at all, and holds no pickle.
 
-``networks.safetensors`` has weights and the optimiser's moments, ``arrays.bin`` all other arrays
-one after the other, ``state.msgpack`` the tree that they belong into and everything else.
+``networks.safetensors`` has weights and the optimiser's moments, ``arrays.zst`` all other arrays
+one after the other, compressed, as most of a simulation's are nearly empty. ``state.msgpack`` has
+the tree that they belong into and everything else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
+from backports import zstd
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
@@ -54,7 +56,7 @@ def write(folder: Path, steps: int, tree: dict[str, Any]) -> Path:
         flat = {f"{k}/{n}": _whole(v) for k, one in networks.items() for n, v in one.items()}
         save_file(flat, part / "networks.safetensors")
         rest = {name: value for name, value in tree.items() if name not in NETWORKS}
-        with (part / "arrays.bin").open("wb") as file:
+        with zstd.open(part / "arrays.zst", "wb", level=1) as file:
             checked = _Arrays(file.write)
             plain = checked.plain(rest)
         packed = msgpack.packb({"format": FORMAT, "sum": checked.sum, "tree": plain})
@@ -86,11 +88,11 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         head = msgpack.unpackb((path / "state.msgpack").read_bytes(), strict_map_key=False)
-        blob = (path / "arrays.bin").read_bytes()
+        blob = zstd.decompress((path / "arrays.zst").read_bytes())
         if head["format"] != FORMAT:
             raise ValueError(f"format {head['format']} instead of {FORMAT}")
         if zlib.crc32(blob) != head["sum"]:
-            raise ValueError("arrays.bin isn't what was written")
+            raise ValueError("arrays.zst isn't what was written")
         tree: dict[str, Any] = _filled(head["tree"], blob)
         tree |= {name: {} for name in NETWORKS}
         for name, value in load_file(path / "networks.safetensors").items():

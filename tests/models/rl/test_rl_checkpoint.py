@@ -63,7 +63,7 @@ def test_a_write_that_fails_leaves_the_last_one(tmp_path, monkeypatch, stage):
     checkpoint.read(first)
 
 
-@pytest.mark.parametrize("name", ["state.msgpack", "arrays.bin", "networks.safetensors"])
+@pytest.mark.parametrize("name", ["state.msgpack", "arrays.zst", "networks.safetensors"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
 def test_a_damaged_one_is_refused_in_one_line(tmp_path, name, damage):
     path = checkpoint.write(tmp_path, 5, TREE)

@@ -54,7 +54,9 @@ def test_the_curve_is_the_same_after_any_number_of_kills(name, tmp_path):
         number = child(name, params, out)
         if kills < 3:
             # As soon as it has got on by a checkpoint, at some moment of the next round.
+            begun = time.monotonic()
             while checkpoint.latest(out) == before:
+                assert time.monotonic() < begun + 120
                 time.sleep(0.001)
             time.sleep(rng.uniform(0.0, 0.03))
             os.kill(number, signal.SIGKILL)
