@@ -1,4 +1,4 @@
-"""A skip that isn't on the list of tests/allowed_skips.txt fails the run where CI is set."""
+"""Skips that nobody accepted fail the run where CI is set; what shares a fixture runs together."""
 
 from __future__ import annotations
 
@@ -54,6 +54,24 @@ class Skips:
         for test, reason in self.refused.items():
             terminalreporter.line(f"{test}: {reason}")
         terminalreporter.line(f"make tools installs tools; {ALLOWED.name} lists what is accepted")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share a fixture of their module in one worker, which makes it once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture that its module's tests have in common."""
+    known = getattr(item, "_fixtureinfo", None)
+    found = known.name2fixturedefs.values() if known is not None else ()
+    module = getattr(getattr(item, "module", None), "__name__", "")
+    return any(
+        one.scope == "module" and one.func.__module__ == module for ones in found for one in ones
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
