@@ -38,7 +38,7 @@ Maker = Callable[[int, int], Batching]
 MAKERS: dict[str, Maker] = {
     "TCCO, 2 x 400-500 Mbps": lambda n, threads: TccoBatch(n, alternating, threads=threads),
     "TCCO, 20-500 Mbps": lambda n, threads: TccoBatch(n, two_paths, threads=threads),
-    "Nuwa, 5-100 Mbps": lambda n, threads: NuwaBatch(n, threads=threads),
+    "Nuwa, 3-150 Mbps": lambda n, threads: NuwaBatch(n, threads=threads),
     "MACC": lambda n, threads: MaccBatch(n, threads=threads),
 }
 
@@ -115,25 +115,28 @@ def row(make: Maker, num_envs: int, steps: int, pairs: int) -> dict[str, Any]:
     for _ in range(3):  # to the end of what is made on the first call
         batch.step(actions(batch, rng))
         bare.step()
-    bare.cpu_s = cpu_s = 0.0
-    before, acted = packet_events(batch), 0
+    bare.cpu_s = cpu_s = every_cpu_s = 0.0
+    events = acted = every = 0
     while acted < steps:
-        chosen = actions(batch, rng)
-        begun = (batch.terminated | batch.truncated).any()
+        chosen, before = actions(batch, rng), packet_events(batch)
+        begun = batch.terminated | batch.truncated
         begin = time.process_time()
         batch.step(chosen)
         taken = time.process_time() - begin
         kept = bare.cpu_s
         bare.step()
-        if begun:
+        every_cpu_s += taken
+        every += num_envs - int(begun.sum())
+        if begun.any():
             # A reset simulates slow start, which the bare simulator here doesn't: leave it out.
             bare.cpu_s = kept
             continue
         cpu_s += taken
         acted += num_envs
-    events = packet_events(batch) - before
+        events += packet_events(batch) - before
     return {
         "steps_per_cpu_s": acted / cpu_s,
+        "steps_per_cpu_s_with_resets": every / every_cpu_s,
         "share_of_simulator": bare.cpu_s / cpu_s,
         "threads2": threads(make, num_envs, max(4, steps // num_envs // 8), pairs),
         "environments": num_envs,

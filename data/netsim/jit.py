@@ -25,6 +25,8 @@ JIT_OFF = bool(getattr(numba.config, "DISABLE_JIT", 0))
 """Whether NUMBA_DISABLE_JIT is set: everything is interpreted."""
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
+_NAMES = "data/schema.py"
+"""Variables' numbers follow from it, which compiled code has in it."""
 # No contraction, no reassociation: results are the same with the JIT off.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -162,7 +164,7 @@ def _forget_stale_code(function: Callable[..., Any]) -> None:
     """
     path = Path(function.__code__.co_filename)
     sources = [p for p in sorted(_HERE.rglob("*.py")) if p.name not in _INTERPRETED]
-    sources += [_ROOT / name for name in function.__globals__.get("SOURCES", ())]
+    sources += [_ROOT / name for name in (_NAMES, *function.__globals__.get("SOURCES", ()))]
     digest = hashlib.sha256(path.read_bytes())
     for source in sources:
         digest.update(source.read_bytes())

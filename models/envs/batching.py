@@ -122,7 +122,8 @@ class Batching(ABC):
         if not self.networks:
             raise UserError(f"{type(self).__name__}: no episode yet: call reset first")
         wrong = (np.asarray(actions) < 0) | (np.asarray(actions) >= self._counts)
-        if np.any(wrong & self.mask):
+        over = self.terminated | self.truncated
+        if np.any(wrong & self.mask & ~over[:, None]):
             raise ValueError("actions: one that its part doesn't have")
         self.actions[:] = actions
         np.logical_or(self.terminated, self.truncated, out=self.started)

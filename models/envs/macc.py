@@ -248,7 +248,7 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
 
     def _check(self, network: Network) -> None:
         p, spec = self.params, network.scenario
-        if len(network.flow_names) < p.senders:
+        if not self._batch.mask[0, : p.senders].all():
             raise UserError(f"scenario: fewer flows than the {p.senders} senders that agents run")
         for name in p.routers:
             if name not in spec.links:

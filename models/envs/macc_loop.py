@@ -9,7 +9,7 @@ from data.netsim.jit import compiled, entry
 from data.netsim.readings import in_flight, waiting
 from data.netsim.reference import call, reference, take
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import DONE, OPEN, VARIABLES
+from data.netsim.state import CODEL, DONE, OPEN, VARIABLES
 from features import macc
 from features.intervals import scale
 from models.envs.batching import ACT, ACTING, BEGIN, IDLE
@@ -110,7 +110,8 @@ def _observe(A: Any, S: Any, i: int) -> None:
             packets, size = waiting(S, link)
             see(S.seen[place + _QUEUE], packets)
             see(S.seen[place + _WAIT], size * 8_000_000 // max(1, link.rate))
-            see(S.seen[place + _OUT], link.served - packets)
+            # CoDel counts a packet when its service begins, the others when it comes.
+            see(S.seen[place + _OUT], link.served - (0 if link.queue == CODEL else packets))
             see(S.seen[place + _OFFERED], link.arrived)
             see(S.seen[place + _DROPPED], link.dropped)
             step_s = A.settings[_INTERVAL] / 1e9

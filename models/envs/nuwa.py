@@ -173,7 +173,7 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
             rate_bps = float(now[nuwa.RECEIVED]) * 8e6 / self.params.observation.interval_us
             reward = self._reward(rate_bps, float(now[nuwa.DELAY]), loss)
         info = {**self._info(), "loss_rate": loss}
-        ends = bool(batch.terminated[0]), bool(batch.step_count[0] >= batch.lengths[0])
+        ends = bool(batch.terminated[0]), bool(batch.truncated[0])
         return self._state(), reward, *ends, info
 
     def _state(self) -> Observation:

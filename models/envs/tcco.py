@@ -34,7 +34,7 @@ class TccoParams(Strict):
     observation: tcco.TccoObservation = tcco.TccoObservation()
     context: int = Field(20, ge=1)
     """Observations in a context (L; Table I)."""
-    reach: int = Field(2, ge=1)
+    reach: int = Field(2, ge=1, le=60)
     """n: delta goes from -n to n (ours)."""
     step_segments: int = Field(8, ge=1)
     """k: segments per unit of delta (ours)."""
@@ -199,7 +199,7 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
                 step = int(delta[k]), bool(at_bound[k]), bool(explore[k])
                 rewards[k] = self._reward(recent[:, k], *step)
         info = {**self._info(), "rewards": rewards}
-        ends = bool(batch.terminated[0]), bool(batch.step_count[0] >= batch.lengths[0])
+        ends = bool(batch.terminated[0]), bool(batch.truncated[0])
         return self._context(), float(sum(rewards)), *ends, info
 
     def _context(self) -> Observation:

@@ -138,7 +138,8 @@ def _settle(A: Any, S: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
     for k in range(S.conn[0].sub_n):
         rule = A.rewards[i, k]
-        A.rewards[i, k] = step_reward(A.ring[i, :, k], A.cursor[i], rule, A.reward)
+        rows = A.ring[i, :, k]
+        A.rewards[i, k] = step_reward(rows, A.cursor[i], A.intervals[i], rule, A.reward)
     A.step_count[i] += 1
     A.terminated[i] = S.conn[0].done_t >= 0
     A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

@@ -78,7 +78,7 @@ class TccoReward(Strict):
 
 
 @compiled
-def balance(rows: Any, newest: int, reward: Any) -> float:
+def balance(rows: Any, newest: int, there: int, reward: Any) -> float:
     """R_i of eq. 10.
 
     Parameters
@@ -87,10 +87,12 @@ def balance(rows: Any, newest: int, reward: Any) -> float:
         A ring of the subflow's last observations.
     newest : int
         Place of the newest one.
+    there : int
+        How many there are; at an episode's beginning they are fewer than are averaged later.
     reward : float64 array
         `TccoReward.numbers`.
     """
-    history = int(reward[_HISTORY])
+    history = min(int(reward[_HISTORY]), there)
     rho = rtt = 0.0
     for age in range(history - 1, -1, -1):
         now = rows[(newest - age) % len(rows)]
@@ -110,11 +112,11 @@ def balance(rows: Any, newest: int, reward: Any) -> float:
 
 
 @compiled
-def step_reward(rows: Any, newest: int, rule: float, reward: Any) -> float:
+def step_reward(rows: Any, newest: int, there: int, rule: float, reward: Any) -> float:
     """R_i of a step: what a rule of section III.C.2 says (1 or -1), else the balance."""
-    return rule if rule != 0.0 else balance(rows, newest, reward)
+    return rule if rule != 0.0 else balance(rows, newest, there, reward)
 
 
 @entry
 def _balance(rows: Any, newest: int, reward: Any) -> float:
-    return balance(rows, newest, reward)
+    return balance(rows, newest, len(rows), reward)

@@ -64,7 +64,8 @@ def write(folder: Path, steps: int, tree: dict[str, Any]) -> Path:
         for path in (*part.iterdir(), part):
             _to_disk(path)
         if final.exists():
-            shutil.rmtree(final)
+            # Never without a whole one: the old one stays until the new one has its name's place.
+            return final
         part.rename(final)
         _to_disk(folder)
     finally:

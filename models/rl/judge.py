@@ -16,6 +16,7 @@ def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float
     algorithm : AgentAlgorithm
     episodes : int
         How many; equally many in each environment, so that those that end early don't count more.
+        An environment's first one is left out: batches cut it to a length of its own.
     seed : int
         Of the environments; validation and test have seeds of their own.
 
@@ -34,10 +35,10 @@ def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float
     runner.module = algorithm.learner.agent
     found: list[list[float]] = [[] for _ in range(lanes)]
     try:
-        while min(map(len, found)) < rounds:
+        while min(map(len, found)) < rounds + 1:
             sampled = runner.sample(greedy=True)
             for lane, value in zip(sampled.lanes, sampled.returns, strict=True):
                 found[lane].append(value)
     finally:
         runner.stop()
-    return np.array([one[:rounds] for one in found]).T.ravel()[:episodes]
+    return np.array([one[1 : rounds + 1] for one in found]).T.ravel()[:episodes]

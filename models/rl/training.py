@@ -208,12 +208,15 @@ def _run(
         speed = (algorithm.steps - first) / (now - begun)
         if watch is not None:
             left = max(0.0, (params.steps - algorithm.steps) / max(speed, 1e-9))
-            point = algorithm.curve[-1]
+            point = algorithm.curve[-1] if algorithm.curve else {}
             watch(Progress(algorithm.steps, params.steps, point.get("return"), speed, left, point))
         stopped, path = stop(), None
         if now - saved > 60 * params.checkpoint_min:
             path = save(algorithm, name, params, out)
             saved = time.monotonic()
+    if algorithm.steps == first:
+        # It was finished already: what lies there is as it should be.
+        path = checkpoint.latest(out)
     path = path or save(algorithm, name, params, out)
     speed = (algorithm.steps - first) / max(time.monotonic() - begun, 1e-9)
     return Trained(algorithm.curve, path, algorithm.steps >= params.steps, speed, [])

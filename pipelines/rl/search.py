@@ -59,7 +59,7 @@ def best(name: str, fixed: dict[str, Any], trials: int, out: Path) -> dict[str, 
         tune.with_parameters(trial, name=name, fixed=fixed),
         param_space=space,
         tune_config=tune.TuneConfig(
-            metric="return", mode="max", num_samples=trials, scheduler=scheduler
+            metric="reward", mode="max", num_samples=trials, scheduler=scheduler
         ),
         run_config=tune.RunConfig(
             name="tune", storage_path=str(out.resolve()), verbose=0, log_to_file=True
@@ -69,14 +69,17 @@ def best(name: str, fixed: dict[str, Any], trials: int, out: Path) -> dict[str, 
     with redirect_stdout(sys.stderr):
         found = tuner.fit()
     rows = [
-        {"settings": one.config, "return": one.metrics.get("return"), "steps": one.metrics["steps"]}
+        {"settings": one.config, **{key: one.metrics[key] for key in ("return", "reward", "steps")}}
         for one in map(found.__getitem__, range(len(found)))
         if one.error is None and one.metrics and "steps" in one.metrics
     ]
     if not rows:
         raise UserError(f"{out}: no trial got to its first episode's end: set more steps")
-    rows.sort(key=lambda row: -row["return"])
-    result = {"agent": name, "settings": fixed | rows[0]["settings"], "return": rows[0]["return"]}
+    # One that was stopped early is no match for one that was trained to its end.
+    rows.sort(key=lambda row: (-row["steps"], -row["reward"]))
+    best = rows[0]
+    result = {"agent": name, "settings": fixed | best["settings"],
+              **{key: best[key] for key in ("return", "reward")}}  # fmt: skip
     result["trials"] = rows
     write_text(out / FOUND, json.dumps(result, indent=1) + "\n")
     return result
@@ -88,6 +91,7 @@ def trial(config: dict[str, Any], name: str, fixed: dict[str, Any]) -> None:
 
     def watch(progress: training.Progress) -> None:
         if progress.returns is not None:
-            tune.report({"return": progress.returns, "steps": progress.steps})
+            reward = progress.point["reward"]
+            tune.report({"return": progress.returns, "reward": reward, "steps": progress.steps})
 
     training.train(name, agents.settings(name, fixed | config), Path("training"), watch=watch)

@@ -14,8 +14,8 @@ from data.netsim.readings import link_waiting
 from data.store import iter_connections
 from features import macc
 from features.intervals import observations
-from models.envs.macc import MaccParams, MaccReward, parallel_env
-from models.envs.samplers import fixed
+from models.envs.macc import MaccBatch, MaccParams, MaccReward, parallel_env
+from models.envs.samplers import fixed, greedy_neighbours
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -145,3 +145,22 @@ def test_mistakes_are_explained() -> None:
         parallel_env(fixed("macc-fig4", "red")).reset()
     with pytest.raises(UserError, match="fewer flows than the 4"):
         parallel_env(params=MaccParams(senders=4)).reset()
+
+
+def test_a_sender_that_no_agent_can_run_is_an_error() -> None:
+    with pytest.raises(UserError, match="fewer flows than the 3"):
+        parallel_env(greedy_neighbours).reset(seed=1)
+
+
+def test_what_leaves_codels_queue_is_counted_when_its_service_begins() -> None:
+    params = MaccParams(watch_other_queues=True, steps=30)
+    batch = MaccBatch(1, fixed("macc-fig4", "codel"), params=params, stagger=False)
+    batch.reset(0)
+    router, left = params.senders, 0.0
+    before = int(batch.networks[0].link("core")["served"])
+    for _ in range(30):
+        batch.step(np.array([[0, 0, 0, 0, 0]]))
+        left += batch.values[0, router, macc.DEQUEUED] * 0.2
+    served = int(batch.networks[0].link("core")["served"]) - before
+    assert left == pytest.approx(served)
+    assert batch.values[0, router, macc.QUEUE] > 0

@@ -219,3 +219,9 @@ def test_mistakes_are_explained() -> None:
         TccoEnv(slow_paths, params=TccoParams(subflows=3)).reset()
     with pytest.raises(UserError, match="unknown variant"):
         fixed("macc-fig4", "drotail")
+
+
+def test_an_episodes_first_averages_are_of_what_there_is() -> None:
+    reward = TccoReward()
+    whole = history(9000, 8000, 4e8)
+    assert reward.balance(whole[:2]) == pytest.approx(reward.balance(whole))

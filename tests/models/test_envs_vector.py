@@ -211,3 +211,13 @@ def wide(rng: np.random.Generator) -> Scenario:
     links = {name: {"rate_mbps": 4.0, "delay_ms": 5.0, "queue_packets": 20} for name in "ab"}
     paths = [{"forward": [name], "back": ["a"]} for name in "ab"]
     return Scenario.parse({"links": links, "flows": [{"name": "m", "paths": paths}]}, "test")
+
+
+def test_actions_of_an_environment_that_begins_anew_are_ignored() -> None:
+    batch = make("tcco", 2)
+    batch.reset(1)
+    while not batch.truncated.any():
+        batch.step(np.full((2, 3), 2))
+    actions = np.where(batch.truncated[:, None], -1, np.full((2, 3), 2))
+    batch.step(actions)
+    assert batch.started.any()

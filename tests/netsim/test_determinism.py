@@ -100,7 +100,9 @@ def test_kept_code_of_other_sources_is_removed(
     monkeypatch.setattr(jit, "_HERE", tmp_path)
     monkeypatch.setattr(jit, "_ROOT", tmp_path)
     inner, besides, mine = (tmp_path / f"{name}.py" for name in ("inner", "besides", "mine"))
-    for path in (inner, besides):
+    (tmp_path / "data").mkdir()
+    schema = tmp_path / "data" / "schema.py"
+    for path in (inner, besides, schema):
         path.write_text("a = 1")
     mine.write_text("def go():\n    return 1\n")
     names: dict[str, object] = {"SOURCES": ("besides.py",)}
@@ -108,7 +110,7 @@ def test_kept_code_of_other_sources_is_removed(
     jit._forget_stale_code(names["go"])  # type: ignore[arg-type]
     kept = tmp_path / "__pycache__" / "mine.go-1.py311.1.nbc"
     other = tmp_path / "__pycache__" / "mine.went-1.py311.1.nbc"
-    for path in (inner, besides):
+    for path in (inner, besides, schema):
         for code in (kept, other):
             code.write_text("machine code")
         jit._forget_stale_code(names["go"])  # type: ignore[arg-type]

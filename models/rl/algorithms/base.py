@@ -110,6 +110,8 @@ class AgentAlgorithm(Algorithm):
     Params: type[Run]
     Module: type[AgentModule]
     Learner: type[AgentLearner]
+    scales_first = True
+    """Whether what was sampled sets the inputs' scale before it is learned from, or after."""
 
     def setup(self, config: Any) -> None:
         """Make runners, learner and counters."""
@@ -125,6 +127,7 @@ class AgentAlgorithm(Algorithm):
         self.recent: list[float] = []
         self.recent_lengths: list[int] = []
         self._failed = 0
+        self._missed: set[int] = set()
         self.curve: list[dict[str, float]] = []
         self.rng = np.random.default_rng([self.settings["seed"], 1])
 
@@ -150,9 +153,14 @@ class AgentAlgorithm(Algorithm):
                 timeout_seconds=self.config.sample_timeout_s,
             ):
                 found[one.worker - 1] = one
-        for fragment in found:
-            if fragment is not None:
-                self._count(fragment)
+        for number, fragment in enumerate(found):
+            if fragment is None:
+                self._missed.add(number)
+                continue
+            # What it sampled in between is lost: its next rows don't follow the ones we have.
+            fragment.fresh |= number in self._missed
+            self._missed.discard(number)
+            self._count(fragment)
         self._watch(found)
         return found
 
@@ -167,11 +175,15 @@ class AgentAlgorithm(Algorithm):
         if self._failed:
             time.sleep(1.0)
 
+    def standardise(self, fragment: Fragment) -> None:
+        """Take the scale of inputs and rewards from what was sampled."""
+        self.learner.standardise(
+            fragment.observations, fragment.mask, fragment.rewards, ~fragment.over
+        )
+
     def _count(self, fragment: Fragment) -> None:
-        if self.steps < self.settings["warmup"]:
-            self.learner.standardise(
-                fragment.observations, fragment.mask, fragment.rewards, ~fragment.over
-            )
+        if self.scales_first and self.steps < self.settings["warmup"]:
+            self.standardise(fragment)
         self.steps += fragment.steps
         self.episodes += len(fragment.returns)
         self.recent = [*self.recent, *fragment.returns][-RECENT:]

@@ -18,10 +18,12 @@ class PpoAlgorithm(AgentAlgorithm):
     """Some rows of all environments, then several epochs over their windows."""
 
     Params, Module, Learner = RecurrentPpo, RecurrentModule, PpoLearner
+    # Its actions' odds, values and states are of the scale that they were sampled with.
+    scales_first = False
 
     def training_step(self) -> None:
         """Sample, then learn."""
-        settings = self.settings
+        settings, warming = self.settings, self.steps < self.settings["warmup"]
         gathered = self.gather(rows=settings["rows"], chunk=settings["window"])
         fragments = [one for one in gathered if one is not None]
         if not fragments:
@@ -34,6 +36,9 @@ class PpoAlgorithm(AgentAlgorithm):
             arrays, num_epochs=settings["epochs"], minibatch_size=size, rng=self.rng
         )
         self.updates += settings["epochs"] * settings["minibatches"]
+        if warming:
+            for one in fragments:
+                self.standardise(one)
         self.send_weights()
         self.report(result)
 

@@ -127,3 +127,12 @@ def test_being_asked_to_stop_leaves_a_checkpoint(tmp_path):
     assert checkpoint.latest(tmp_path) == found.checkpoint
     assert [one.steps for one in seen][-1] == int(found.curve[-1]["steps"])
     assert seen[-1].left_s > 0
+
+
+def test_a_finished_training_is_left_as_it_is(tmp_path):
+    params = agents.settings("matrix", {"steps": 400, "num_envs": 8})
+    first = training.train("matrix", params, tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in first.checkpoint.iterdir()}
+    again = training.train("matrix", params, tmp_path, resume=True)
+    assert again.checkpoint == first.checkpoint
+    assert {path: path.stat().st_mtime_ns for path in again.checkpoint.iterdir()} == before

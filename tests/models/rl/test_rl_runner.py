@@ -1,10 +1,14 @@
 """A fragment holds what the environments showed, what was done and what came of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from models.rl import agents, training
+from models.rl.algorithms.base import AgentAlgorithm
+from models.rl.fragment import Fragment
 from models.rl.known import Recall
 
 
@@ -85,3 +89,13 @@ def test_runners_have_episodes_of_their_own(algorithm):
     assert not np.array_equal(found[0], found[1])
     # One that was replaced doesn't begin with the episodes of the one before.
     assert not np.array_equal(found[0], found[2])
+
+
+def test_rows_after_a_lost_fragment_do_not_follow_the_ones_before():
+    lost = [None, Fragment.empty(0, False, 1, (1, 1, 1)), Fragment.empty(0, False, 1, (1, 1, 1))]
+    told = SimpleNamespace(
+        runner=SimpleNamespace(sample=lambda: lost.pop(0)), _missed=set(),
+        _count=lambda fragment: None, _watch=lambda found: None,
+    )  # fmt: skip
+    found = [AgentAlgorithm.gather(told)[0] for _ in range(3)]
+    assert [one and one.fresh for one in found] == [None, True, False]
