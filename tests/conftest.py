@@ -12,6 +12,8 @@ from models import parallel
 
 # One process runs many tests, and any of them may be the first to import Ray.
 parallel.set_switches()
+# Its workers would stand behind everything else on a busy machine, and the tests wait for them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
