@@ -5,11 +5,15 @@ Times are steps of one environment's agent, summed over all environments.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from data.strict import Strict
+
+Kind = Annotated[int, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0)]
+Width = Annotated[int, Field(ge=1)]
 
 
 class Run(Strict):
@@ -62,7 +66,7 @@ class Replay(Run):
     last_epsilon: float = Field(0.03, ge=0, le=1)
     epsilon_steps: int = Field(25_000, ge=1)
     """Steps in which it falls in a line."""
-    random: dict[int, list[float]] = Field(default_factory=dict)
+    random: dict[Kind, list[Weight]] = Field(default_factory=dict)
     """Kind -> weight of each action among the random ones; evenly where left out."""
     tau: float = Field(1.0, gt=0, le=1)
     """Share of the network that the target takes over at each renewal."""
@@ -117,7 +121,7 @@ class Vdn(Replay):
     """Table 1."""
     target_every: int = Field(1, ge=1)
     """After every update (algorithm 1)."""
-    hidden: list[int] = Field(default_factory=lambda: [64, 64], min_length=1)
+    hidden: list[Width] = Field(default_factory=lambda: [64, 64], min_length=1)
     """Two layers (section 4.2); their width is ours."""
     centre: bool = True
 
@@ -125,7 +129,7 @@ class Vdn(Replay):
 class Macc(Vdn):
     """As `Vdn`, and routers seldom drop to find out: a packet less in 50 is felt already (ours)."""
 
-    random: dict[int, list[float]] = Field(default_factory=lambda: {1: [0.98, 0.02]})
+    random: dict[Kind, list[Weight]] = Field(default_factory=lambda: {1: [0.98, 0.02]})
 
 
 class RecurrentPpo(Run):

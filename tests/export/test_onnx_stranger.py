@@ -287,7 +287,9 @@ def test_what_nobody_thought_of_leaves_no_earlier_certificate(bundles, tmp_path,
 
 @needs_sandbox
 @pytest.mark.parametrize(
-    "said", ["null", '{"answers": 5, "scaled": []}', "[" * 200_000, '{"answers": [[1e400, 0]]}']
+    "said",
+    ["null", '{"answers": 5, "scaled": []}', "[" * 200_000, '{"answers": [[1e400, 0]]}'],
+    ids=["null", "no rows", "deep", "infinite"],
 )
 def test_what_foreign_code_answers_ends_in_no_traceback(said, bundles, tmp_path):
     directory = shutil.copytree(bundles / "tree", tmp_path / "tree")
