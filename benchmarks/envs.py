@@ -28,6 +28,7 @@ from models.envs.batching import Batching
 from models.envs.macc import MaccBatch
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import alternating, two_paths
+from models.envs.scripted import at_random
 from models.envs.tcco import TccoBatch
 
 PCC_RL_STEPS_PER_S = (315, 547)
@@ -95,30 +96,22 @@ class Bare:
                 addresses[i] = self.networks[i].address
 
 
-def actions(batch: Batching, rng: np.random.Generator) -> Any:
-    """Random actions; routers mostly keep their packets, or there is nothing to simulate."""
-    counts = np.array([batch.action_counts[kind] for kind in batch.kinds])
-    chosen = rng.integers(0, 1 << 30, (batch.num_envs, len(counts))) % counts
-    dropping = (batch.kinds == 1) & (rng.random(chosen.shape) > 0.02)
-    return np.where(dropping, 0, chosen)
-
-
 def packet_events(batch: Batching) -> int:
     return sum(int(network.state.g["packet_events"]) for network in batch.networks)
 
 
 def row(make: Maker, num_envs: int, steps: int, pairs: int) -> dict[str, Any]:
     """One environment's figures."""
-    batch, rng = make(num_envs, 1), np.random.default_rng(0)
+    batch, act = make(num_envs, 1), at_random(0)
     batch.reset(0)
     bare = Bare(batch)
     for _ in range(3):  # to the end of what is made on the first call
-        batch.step(actions(batch, rng))
+        batch.step(act(batch))
         bare.step()
     bare.cpu_s = cpu_s = every_cpu_s = 0.0
     events = acted = every = 0
     while acted < steps:
-        chosen, before = actions(batch, rng), packet_events(batch)
+        chosen, before = act(batch), packet_events(batch)
         begun = batch.terminated | batch.truncated
         begin = time.process_time()
         batch.step(chosen)
@@ -148,12 +141,12 @@ def row(make: Maker, num_envs: int, steps: int, pairs: int) -> dict[str, Any]:
 def threads(make: Maker, num_envs: int, steps: int, pairs: int) -> float:
     """How many times as fast two threads are as one; median over pairs, in turns."""
     batches = [make(num_envs, count) for count in (1, 2)]
-    rng = np.random.default_rng(0)
+    act = at_random(0)
     for batch in batches:
         batch.reset(0)
     ratios = []
     for _ in range(pairs):
-        chosen = [actions(batches[0], rng) for _ in range(steps)]
+        chosen = [act(batches[0]) for _ in range(steps)]
         wall = []
         for batch in batches:
             begin = time.perf_counter()

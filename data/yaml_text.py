@@ -6,6 +6,7 @@ as deep as a file says. Here a key is given once, and nesting and size are bound
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,23 @@ def loads(text: str, where: str) -> Any:
         raise UserError(f"{where}: not YAML: {reason}{line}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(f"{where}: not YAML: {str(error).splitlines()[0]}") from None
+
+
+def assigned(words: Iterable[str]) -> dict[str, Any]:
+    """Read what ``--set`` was given: ``KEY=VALUE`` each, the value as YAML.
+
+    Raises
+    ------
+    UserError
+        When a word isn't of this form, and as :func:`loads`.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (equals and key.strip()):
+            raise UserError(f"--set {word}: KEY=VALUE expected")
+        found[key.strip()] = loads(value, f"--set {word}")
+    return found
 
 
 def read(path: Path) -> Any:

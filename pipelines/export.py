@@ -115,6 +115,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _options(args: argparse.Namespace) -> Options:
     """Options of the settings file, overridden by those of the command line."""
+    from data import yaml_text
     from export.params import Options
 
     stated: dict[str, Any] = {}
@@ -123,18 +124,4 @@ def _options(args: argparse.Namespace) -> Options:
 
         stated = load(args.params).export.options.model_dump()
     layout = {} if args.layout is None else {"layout": args.layout}
-    return Options.parse({**stated, **layout, **_settings(args.set)}, "options")
-
-
-def _settings(given: list[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE``, each value as YAML."""
-    from data import yaml_text
-    from data.errors import UserError
-
-    settings: dict[str, Any] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"--set {text}: KEY=VALUE expected")
-        settings[key] = yaml_text.loads(value, f"--set {text}")
-    return settings
+    return Options.parse({**stated, **layout, **yaml_text.assigned(args.set)}, "options")

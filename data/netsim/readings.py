@@ -1,6 +1,7 @@
 """Reads of a running simulation what no ACK carries, for an agent at the end of its interval.
 
-A *place* is what samples are of: the subflows of all connections first, then the links.
+A *place* is what samples are of: the subflows of all connections first, then the links. The
+compiled loops of `models.envs` read by these functions.
 """
 
 from __future__ import annotations
@@ -8,13 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.jit import compiled, entry
-from data.netsim.network import Network
 from data.netsim.reference import reference
-
-
-def link_place(network: Network, name: str) -> int:
-    """Place of a link, for `data.netsim.seen` and the records of a log."""
-    return len(network.state.sub) + network.link_names.index(name)
 
 
 @compiled

@@ -194,12 +194,7 @@ def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
         raise UserError("give --scenario NAME[,NAME], or --list to see the names")
     if not 1 <= args.seeds <= MOST_SEEDS:
         raise UserError(f"--seeds: give a whole number from 1 to {MOST_SEEDS}")
-    settings: dict[str, Any] = {}
-    for item in args.set:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise UserError(f"--set {item}: give KEY=VALUE")
-        settings[key] = yaml_text.loads(value, f"--set {item}")
+    settings = yaml_text.assigned(args.set)
     if not 1 <= args.jobs <= MOST_JOBS:
         raise UserError(f"--jobs: give a whole number from 1 to {MOST_JOBS}")
     names, controllers = args.scenario.split(","), args.cc.split(",")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -25,12 +25,10 @@ from data.netsim.network import Network
 from data.netsim.seen import CODES
 from data.netsim.state import LOG, VARIABLES
 from data.schema import SAMPLED
+from models.envs.loop import ACT, BEGIN, IDLE
 from models.envs.samplers import Sampler
 
 Array = NDArray[Any]
-
-IDLE, ACT, ACTING, BEGIN, BEGINNING = range(5)
-"""Where an environment stands: its step is done; to be acted in, under way; to begin, under way."""
 
 _GOLDEN = 0.6180339887498949
 """Multiples of it, taken modulo 1, are spread evenly however many there are."""
@@ -105,6 +103,8 @@ class Batching(ABC):
         self._samples: list[list[Array]] = [[] for _ in range(n)]
         self._sampled = np.zeros(n, np.int64)
         self._event_loop: Any = None
+        self._loop: Any = None
+        self._arrays: Any = None
         self._counts = np.array([self.action_counts[k] for k in self.kinds])
 
     def reset(self, seed: int) -> None:
@@ -152,12 +152,31 @@ class Batching(ABC):
         """Set the arrays' row to what it is before an episode's first interval."""
 
     @abstractmethod
-    def _go(self) -> None:
-        """Call the compiled function: every environment that isn't idle goes on."""
-
-    @abstractmethod
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts, which are sampled."""
+
+    def _bind(self, loop: Any, settings: Mapping[str, Any], **made: Any) -> None:
+        """Give a compiled loop the arrays it names, of this batch's attributes and those given.
+
+        Parameters
+        ----------
+        loop : module
+            With ``run``, ``Arrays`` and ``SETTINGS``.
+        settings : mapping
+            Values of ``SETTINGS``, but for those that all loops share.
+        **made
+            Arrays that are no attributes.
+        """
+        shared = {"interval_ns": self.interval_us * 1000, "one_by_one": self.keep_log}
+        numbers = {**settings, **shared}
+        made["settings"] = np.array([int(numbers[name]) for name in loop.SETTINGS])
+        names = [name for name in loop.Arrays._fields if name not in made]
+        self._arrays = loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+        self._loop = loop
+
+    def _go(self) -> None:
+        """Call the compiled function: every environment that isn't idle goes on."""
+        self._loop.run(self._counter, self._event_loop, self._arrays)
 
     def _network(self, i: int) -> Network:
         """The network of an environment's next episode."""

@@ -42,13 +42,6 @@ class Slot:
         """Time of the last decision."""
         return self.intervals * self._batch.interval_us
 
-    def write_log(self, directory: Path, name: str) -> dict[str, Any]:
-        """Write the episode so far; see `Logged.write_log`."""
-        if not self._batch.keep_log:
-            raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        table = events.tables(self.network, name, samples=self._batch.samples(self._number))
-        return events.write([table], directory)
-
 
 class Logged:
     """Writes the episode of an environment's ``session``, if ``keep_log`` kept it."""
@@ -65,4 +58,5 @@ class Logged:
         """
         if not self._batch.keep_log:
             raise UserError("write_log: nothing was kept: make the environment with keep_log=True")
-        return Slot(self._batch, 0).write_log(directory, name)
+        network, samples = Slot(self._batch, 0).network, self._batch.samples(0)
+        return events.write([events.tables(network, name, samples=samples)], directory)

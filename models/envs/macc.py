@@ -93,12 +93,7 @@ class MaccBatch(Batching):
         self.flow_of = np.zeros((n, p.senders), np.int64)
         self.link_of = np.zeros((n, len(p.routers)), np.int64)
         self.loss_rates = np.zeros((n, parts))
-        numbers = {**p.model_dump(exclude={"observation", "routers"}),
-                   "interval_ns": interval_us * 1000, "one_by_one": self.keep_log}  # fmt: skip
-        made = {"settings": np.array([int(numbers[name]) for name in macc_loop.SETTINGS]),
-                "reward": (reward or MaccReward()).numbers()}  # fmt: skip
-        names = [name for name in macc_loop.Arrays._fields if name not in made]
-        self._arrays = macc_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+        self._bind(macc_loop, p.model_dump(), reward=(reward or MaccReward()).numbers())
 
     def windows(self, i: int) -> NDArray[np.int64]:
         """Windows that the agents have set in an environment, of its senders that are there."""
@@ -123,9 +118,6 @@ class MaccBatch(Batching):
             if there[k]:
                 self.link_of[i, k] = names.index(name)
         self.memory[i] = self.loss_rates[i] = 0.0
-
-    def _go(self) -> None:
-        macc_loop.run(self._counter, self._event_loop, self._arrays)
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""

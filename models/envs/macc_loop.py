@@ -7,15 +7,26 @@ from typing import Any
 
 from data.netsim.jit import compiled, entry
 from data.netsim.readings import in_flight, waiting
-from data.netsim.reference import call, reference, take
+from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import CODEL, DONE, OPEN, VARIABLES
+from data.netsim.state import CODEL, OPEN, VARIABLES
 from features import macc
 from features.intervals import scale
-from models.envs.batching import ACT, ACTING, BEGIN, IDLE
+from models.envs.loop import (
+    ACT,
+    ACTING,
+    BEGIN,
+    IDLE,
+    INTERVAL_NS,
+    ONE_BY_ONE,
+    SHARED,
+    begins_interval,
+    next_one,
+    simulated,
+)
 from models.envs.macc_reward import router_reward, sender_reward
 
-SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/batching.py",
+SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/loop.py",
            "models/envs/macc_reward.py")  # fmt: skip
 """What is compiled into this file's entry points besides the simulator."""
 
@@ -26,9 +37,9 @@ Arrays = namedtuple(
 )
 """The arrays of `models.envs.macc.MaccBatch` that the loop reads and writes."""
 
-SETTINGS = ("interval_ns", "one_by_one", "senders", "step_segments", "max_cwnd", "start_cwnd",
+SETTINGS = (*SHARED, "senders", "step_segments", "max_cwnd", "start_cwnd",
             "start_intervals")  # fmt: skip
-(_INTERVAL, _ONE_BY_ONE, _SENDERS, _STEP, _MAX, _START, _START_INTERVALS) = range(len(SETTINGS))
+(_, _, _SENDERS, _STEP, _MAX, _START, _START_INTERVALS) = range(len(SETTINGS))
 
 _FLIGHT, _QUEUE, _WAIT = (
     CODES["in_flight_bytes"], CODES["queue_packets"], CODES["queue_delay_us"]
@@ -41,27 +52,21 @@ _OUT, _OFFERED, _DROPPED = (
 @entry
 def run(counter: Any, event_loop: Any, A: Any) -> None:
     """Take environments from the counter and go on with each until its step is done."""
-    count = len(A.phase)
-    i = take(counter)
-    while i < count:
-        if A.phase[i] != IDLE:
-            _go_on(event_loop, A, i)
-        i = take(counter)
+    i = next_one(counter, A)
+    while i >= 0:
+        _go_on(event_loop, A, i)
+        i = next_one(counter, A)
 
 
 @compiled
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
     while True:
-        if A.phase[i] == ACT or A.phase[i] == BEGIN:
-            if A.phase[i] == ACT:
-                _act(A, S, i)
-            A.phase[i] += 1
-            A.intervals[i] += 1
+        if A.phase[i] == ACT:
+            _act(A, S, i)
+        if begins_interval(A, i):
             forget(S.seen, 0, len(S.seen))
-        status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[_INTERVAL] - 1)
-        if status != DONE:
-            A.needs[i] = status
+        if not simulated(event_loop, A, i):
             return
         _observe(A, S, i)
         if A.phase[i] == ACTING:
@@ -70,7 +75,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
         last = A.intervals[i] >= A.settings[_START_INTERVALS]
         A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
-        if A.phase[i] == IDLE or A.settings[_ONE_BY_ONE] != 0:
+        if A.phase[i] == IDLE or A.settings[ONE_BY_ONE] != 0:
             return
 
 
@@ -114,7 +119,7 @@ def _observe(A: Any, S: Any, i: int) -> None:
             see(S.seen[place + _OUT], link.served - (0 if link.queue == CODEL else packets))
             see(S.seen[place + _OFFERED], link.arrived)
             see(S.seen[place + _DROPPED], link.dropped)
-            step_s = A.settings[_INTERVAL] / 1e9
+            step_s = A.settings[INTERVAL_NS] / 1e9
             loss = macc.observe_router(S.seen, place, A.memory[i, a], step_s, now)
             A.loss_rates[i, a] = loss
             scale(now, macc.ROUTER_BOUNDS, A.observations[i, a])

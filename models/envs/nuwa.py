@@ -82,12 +82,7 @@ class NuwaBatch(Batching):
         self.cursor = np.zeros(n, np.int64)
         self.counted = np.zeros((n, len(nuwa_loop.COUNTED)), np.int64)
         self.loss_rate = np.zeros(n)
-        numbers = {"interval_ns": interval_us * 1000, "one_by_one": self.keep_log,
-                   "start_intervals": p.start_intervals}  # fmt: skip
-        made = {"settings": np.array([int(numbers[name]) for name in nuwa_loop.SETTINGS]),
-                "reward": (reward or NuwaReward()).numbers()}  # fmt: skip
-        names = [name for name in nuwa_loop.Arrays._fields if name not in made]
-        self._arrays = nuwa_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+        self._bind(nuwa_loop, p.model_dump(), reward=(reward or NuwaReward()).numbers())
 
     def history(self, i: int) -> NDArray[np.float64]:
         """An environment's last vectors in their units, oldest first: [context, 6]."""
@@ -106,9 +101,6 @@ class NuwaBatch(Batching):
         self.mask[i] = True
         self.cursor[i] = self.loss_rate[i] = 0
         self.memory[i], self.ring[i], self.counted[i] = 0.0, 0.0, 0
-
-    def _go(self) -> None:
-        nuwa_loop.run(self._counter, self._event_loop, self._arrays)
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""

@@ -8,15 +8,26 @@ from typing import Any
 import numpy as np
 
 from data.netsim.jit import compiled, entry
-from data.netsim.reference import call, reference, take
+from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import DONE, VARIABLES
+from data.netsim.state import VARIABLES
 from features import nuwa
 from features.intervals import scale
-from models.envs.batching import ACT, ACTING, BEGIN, IDLE
+from models.envs.loop import (
+    ACT,
+    ACTING,
+    BEGIN,
+    IDLE,
+    INTERVAL_NS,
+    ONE_BY_ONE,
+    SHARED,
+    begins_interval,
+    next_one,
+    simulated,
+)
 from models.envs.nuwa_reward import step_reward
 
-SOURCES = ("features/intervals.py", "features/nuwa.py", "models/envs/batching.py",
+SOURCES = ("features/intervals.py", "features/nuwa.py", "models/envs/loop.py",
            "models/envs/nuwa_reward.py")  # fmt: skip
 """What is compiled into this file's entry points besides the simulator."""
 
@@ -33,8 +44,8 @@ Arrays = namedtuple(
 )
 """The arrays of `models.envs.nuwa.NuwaBatch` that the loop reads and writes."""
 
-SETTINGS = ("interval_ns", "one_by_one", "start_intervals")
-_INTERVAL, _ONE_BY_ONE, _START_INTERVALS = range(len(SETTINGS))
+SETTINGS = (*SHARED, "start_intervals")
+_, _, _START_INTERVALS = range(len(SETTINGS))
 
 # What `counted` holds: the sender's and the receiver's counts at the interval before.
 COUNTED = ("sent", "lost", "delay_sum", "delay_n")
@@ -48,12 +59,10 @@ _TARGET, _GAIN = CODES["target_delay_us"], CODES["gain_milli"]
 @entry
 def run(counter: Any, event_loop: Any, A: Any) -> None:
     """Take environments from the counter and go on with each until its step is done."""
-    count = len(A.phase)
-    i = take(counter)
-    while i < count:
-        if A.phase[i] != IDLE:
-            _go_on(event_loop, A, i)
-        i = take(counter)
+    i = next_one(counter, A)
+    while i >= 0:
+        _go_on(event_loop, A, i)
+        i = next_one(counter, A)
 
 
 @compiled
@@ -62,15 +71,11 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
     s = S.sub[S.conn[0].sub0]
     place = S.conn[0].sub0 * VARIABLES
     while True:
-        if A.phase[i] == ACT or A.phase[i] == BEGIN:
-            if A.phase[i] == ACT:
-                s.agent_k = min(K_HIGH, max(K_LOW, s.agent_k * _FACTORS[A.actions[i, 0]]))
-            A.phase[i] += 1
-            A.intervals[i] += 1
+        if A.phase[i] == ACT:
+            s.agent_k = min(K_HIGH, max(K_LOW, s.agent_k * _FACTORS[A.actions[i, 0]]))
+        if begins_interval(A, i):
             forget(S.seen, place, VARIABLES)
-        status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[_INTERVAL] - 1)
-        if status != DONE:
-            A.needs[i] = status
+        if not simulated(event_loop, A, i):
             return
         _observe(A, S, s, i, place)
         if A.phase[i] == ACTING:
@@ -82,7 +87,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
         if through:
             _losses(A, s, i)
             return
-        if A.settings[_ONE_BY_ONE] != 0:
+        if A.settings[ONE_BY_ONE] != 0:
             return
 
 
@@ -123,7 +128,7 @@ def _settle(A: Any, S: Any, s: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
     now = A.values[i, 0]
     A.loss_rate[i] = _losses(A, s, i)
-    rate_bps = now[nuwa.RECEIVED] * 8e9 / A.settings[_INTERVAL]
+    rate_bps = now[nuwa.RECEIVED] * 8e9 / A.settings[INTERVAL_NS]
     A.rewards[i, 0] = step_reward(rate_bps, now[nuwa.DELAY], A.loss_rate[i], A.reward)
     A.step_count[i] += 1
     A.terminated[i] = S.conn[0].done_t >= 0

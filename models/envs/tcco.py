@@ -96,13 +96,8 @@ class TccoBatch(Batching):
         self.memory = np.tile(self._empty, (n, parts, 1))
         self.ring = np.zeros((n, max(p.context, paid.history), parts, d))
         self.cursor = np.zeros(n, np.int64)
-        numbers = {**p.model_dump(exclude={"observation"}), "interval_ns": interval_us * 1000,
-                   "one_by_one": self.keep_log}  # fmt: skip
-        settings = np.array([int(numbers[name]) for name in tcco_loop.SETTINGS])
-        made = {"settings": settings, "observing": tcco.settings(p.observation),
-                "reward": paid.numbers()}  # fmt: skip
-        names = [name for name in tcco_loop.Arrays._fields if name not in made]
-        self._arrays = tcco_loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+        observing = tcco.settings(p.observation)
+        self._bind(tcco_loop, p.model_dump(), observing=observing, reward=paid.numbers())
 
     def history(self, i: int) -> Float:
         """An environment's last observations in their units, oldest first: [h, subflows, 6]."""
@@ -119,9 +114,6 @@ class TccoBatch(Batching):
         self.mask[i] = np.arange(self.params.subflows) < len(network.subflows(0))
         self.targets[i], self.draining[i], self.cursor[i] = -1, 0, 0
         self.memory[i], self.ring[i] = self._empty, 0.0
-
-    def _go(self) -> None:
-        tcco_loop.run(self._counter, self._event_loop, self._arrays)
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""

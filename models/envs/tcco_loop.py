@@ -8,15 +8,26 @@ from typing import Any
 import numpy as np
 
 from data.netsim.jit import compiled, entry
-from data.netsim.reference import call, reference, take
+from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import DONE, OPEN, VARIABLES
+from data.netsim.state import OPEN, VARIABLES
 from features import tcco
 from features.intervals import scale
-from models.envs.batching import ACT, ACTING, BEGIN, IDLE
+from models.envs.loop import (
+    ACT,
+    ACTING,
+    BEGIN,
+    IDLE,
+    INTERVAL_NS,
+    ONE_BY_ONE,
+    SHARED,
+    begins_interval,
+    next_one,
+    simulated,
+)
 from models.envs.tcco_reward import step_reward
 
-SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/batching.py",
+SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
            "models/envs/tcco_reward.py")  # fmt: skip
 """What is compiled into this file's entry points besides the simulator."""
 
@@ -27,23 +38,19 @@ Arrays = namedtuple(
 )
 """The arrays of `models.envs.tcco.TccoBatch` that the loop reads and writes."""
 
-SETTINGS = ("interval_ns", "one_by_one", "reach", "step_segments", "min_cwnd", "max_cwnd",
+SETTINGS = (*SHARED, "reach", "step_segments", "min_cwnd", "max_cwnd",
             "start_cwnd", "start_intervals", "probe_intervals")  # fmt: skip
-(_INTERVAL, _ONE_BY_ONE, _REACH, _STEP, _MIN, _MAX, _START, _START_INTERVALS, _PROBE) = range(
-    len(SETTINGS)
-)
+(_, _, _REACH, _STEP, _MIN, _MAX, _START, _START_INTERVALS, _PROBE) = range(len(SETTINGS))
 _DELIVERED = CODES["delivered_bytes"]
 
 
 @entry
 def run(counter: Any, event_loop: Any, A: Any) -> None:
     """Take environments from the counter and go on with each until its step is done."""
-    count = len(A.phase)
-    i = take(counter)
-    while i < count:
-        if A.phase[i] != IDLE:
-            _go_on(event_loop, A, i)
-        i = take(counter)
+    i = next_one(counter, A)
+    while i >= 0:
+        _go_on(event_loop, A, i)
+        i = next_one(counter, A)
 
 
 @compiled
@@ -52,15 +59,11 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
     first = S.conn[0].sub0
     paths = S.conn[0].sub_n
     while True:
-        if A.phase[i] == ACT or A.phase[i] == BEGIN:
-            if A.phase[i] == ACT:
-                _act(A, S, i)
-            A.phase[i] += 1
-            A.intervals[i] += 1
+        if A.phase[i] == ACT:
+            _act(A, S, i)
+        if begins_interval(A, i):
             forget(S.seen, first * VARIABLES, paths * VARIABLES)
-        status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[_INTERVAL] - 1)
-        if status != DONE:
-            A.needs[i] = status
+        if not simulated(event_loop, A, i):
             return
         _observe(A, S, i)
         if A.phase[i] == ACTING:
@@ -69,7 +72,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
         last = A.intervals[i] >= A.settings[_START_INTERVALS]
         A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
-        if A.phase[i] == IDLE or A.settings[_ONE_BY_ONE] != 0:
+        if A.phase[i] == IDLE or A.settings[ONE_BY_ONE] != 0:
             return
 
 
@@ -92,7 +95,7 @@ def _act(A: Any, S: Any, i: int) -> None:
         elif now[tcco.EXPFLAG] > 0.0:
             A.rewards[i, k] = 1.0 if delta > 0 else -1.0
         if due:
-            interval_us = p[_INTERVAL] // 1000
+            interval_us = p[INTERVAL_NS] // 1000
             A.draining[i, k] = int(np.ceil(2.0 * now[tcco.RTT] / interval_us)) + 1
         window = target
         if A.draining[i, k] > 0:

@@ -48,6 +48,9 @@ def write(folder: Path, steps: int, tree: dict[str, Any]) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     final = folder / f"checkpoint-{steps:012d}"
+    if final.exists():
+        # Its steps decide all that comes next: the one that is there holds the same.
+        return final
     part = folder / f".{final.name}.{os.getpid()}"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
@@ -63,9 +66,6 @@ def write(folder: Path, steps: int, tree: dict[str, Any]) -> Path:
         (part / "state.msgpack").write_bytes(packed)
         for path in (*part.iterdir(), part):
             _to_disk(path)
-        if final.exists():
-            # Never without a whole one: the old one stays until the new one has its name's place.
-            return final
         part.rename(final)
         _to_disk(folder)
     finally:

@@ -135,7 +135,6 @@ class Macc(Vdn):
 class RecurrentPpo(Run):
     """Nuwa (nuwa.txt section V.A); the paper gives no values, all are ours."""
 
-    steps: int = Field(60_000, ge=1)
     num_envs: int = Field(16, ge=1)
     rows: int = Field(80, ge=1)
     """Steps of each environment from one update to the next (T of algorithm 2)."""

@@ -1,6 +1,5 @@
 """Networks in table files: both readers take what was written and refuse everything else."""
 
-import shutil
 import struct
 import subprocess
 from dataclasses import replace
@@ -8,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from c_readers import built
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_forms import SPECS
@@ -29,7 +29,6 @@ from export.table_network import ACTIVATIONS, CURVE, LAYER
 from export.tanh import tanh_curve
 from export.targets import emit, fitting
 from export.toolchain import kernel_module
-from export.toolchain.harness import RUNTIME, SANITIZER_FLAGS
 from export.vectors import make_vectors
 from export.verify import verify
 from features.spec import schema_hash
@@ -90,17 +89,12 @@ SUMS_AT = ENTRIES_AT + 4 * len(FORM.curve.entries)
 @pytest.fixture(scope="module")
 def c_reader(tmp_path_factory):
     """Function: bytes, labels, observations -> what the C reader says and answers, sanitized."""
-    compiler = shutil.which("gcc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("no C compiler on this machine")
     work = tmp_path_factory.mktemp("reader")
-    (work / "main.c").write_text(PROGRAM)
-    sources = [str(work / "main.c"), str(RUNTIME / "cczoo_network.c"), f"-I{RUNTIME}"]
-    subprocess.run([compiler, *SANITIZER_FLAGS, *sources, "-o", work / "reader"], check=True)
+    reader = built(work, PROGRAM, "cczoo_network.c")
 
     def said(content, labels=3, x=NOTHING):
         (work / "file").write_bytes(content)
-        command = [work / "reader", work / "file", str(labels)]
+        command = [reader, work / "file", str(labels)]
         given_rows = np.asarray(x, dtype=np.int32).tobytes()
         done = subprocess.run(command, input=given_rows, capture_output=True, check=False)
         return done.stderr.decode(), np.frombuffer(done.stdout, dtype=np.int64)

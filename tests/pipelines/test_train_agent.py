@@ -51,7 +51,8 @@ def test_settings_are_yaml_and_dots_make_a_tree(words, tree):
         (["rate"], "--set rate: KEY=VALUE expected"),
         (["=3"], "KEY=VALUE expected"),
         (["env=3", "env.delay=4"], "env has a value already"),
-        (["rate=[1"], "isn't YAML"),
+        (["rate=[1"], "not YAML"),
+        (["rate=" + "[" * 50], "nested too deeply"),
     ],
 )
 def test_a_word_that_is_no_setting_is_refused(word, message):

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from benchmarks.kills import child
 from data.errors import UserError
 from models.rl import agents, checkpoint, training
 
@@ -29,19 +30,6 @@ def settings(name, steps):
     # A checkpoint after each round.
     more = {"steps": steps, "checkpoint_min": 1e-9, "warmup": 400}
     return agents.settings(name, SMALL[name] | more)
-
-
-def child(name, params, out):
-    """Train in a process of its own; its number."""
-    number = os.fork()
-    if number:
-        return number
-    try:
-        training.train(name, params, out, resume=True)
-        os._exit(0)
-    except BaseException as error:
-        print(repr(error), flush=True)
-        os._exit(1)
 
 
 @pytest.mark.parametrize("name", SMALL)
