@@ -124,6 +124,23 @@ class Network:
         c = self.state.conn[index]
         return self.state.sub[int(c["sub0"]) : int(c["sub0"] + c["sub_n"])]
 
+    def capacities(self, index: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """What the paths of a connection carry: of each the least mean rate of a link there.
+
+        Returns
+        -------
+        float64 array [subflows]
+            bit/s; 0 where no link has a rate. To be called before the simulation begins.
+        """
+        rates = np.zeros(len(self.subflows(index)))
+        for k, first in enumerate(self.subflows(index)["forward"]):
+            place, found = int(first), []
+            while (link := int(self.state.route[place])) >= 0:
+                found.append(int(self.state.link["rate"][link]))
+                place += 1
+            rates[k] = min((rate for rate in found if rate > 0), default=0)
+        return rates
+
     def saved(self) -> dict[str, np.ndarray[Any, np.dtype[np.uint8]]]:
         """All that decides what comes next, as bytes; the scenario and a log aren't among it."""
         arrays = {name: np.atleast_1d(array) for name, array in self.state._asdict().items()}

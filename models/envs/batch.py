@@ -41,6 +41,9 @@ class BatchEnv(Protocol):
         Whether the step has ended the episode, by itself or by its length.
     started : bool array [N]
         Whether the step began an episode instead of acting.
+    stagger : bool
+        Whether the next `reset` cuts the first episodes to unlike lengths, so that a batch doesn't
+        begin anew all at once.
     """
 
     num_envs: int
@@ -54,6 +57,7 @@ class BatchEnv(Protocol):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     started: NDArray[np.bool_]
+    stagger: bool
 
     def reset(self, seed: int) -> None:
         """Begin an episode everywhere; an environment's episodes depend on its number and seed."""

@@ -83,7 +83,7 @@ class Batching(ABC):
         self.networks: list[Network] = []
         self.interval_us, self.steps = interval_us, steps
         self.keep_log = keep_log
-        self._sampler, self._controller, self._stagger = sampler, controller, stagger
+        self._sampler, self._controller, self.stagger = sampler, controller, stagger
         self._pool: ThreadPoolExecutor | None = None
         n, parts = num_envs, len(self.kinds)
         self.addresses: Array = np.zeros(n, object if JIT_OFF else np.int64)
@@ -190,7 +190,7 @@ class Batching(ABC):
     def _begin(self, i: int) -> None:
         network = self.networks[i]
         self.addresses[i] = network.address
-        first = self._stagger and self.episodes[i] == 0
+        first = self.stagger and self.episodes[i] == 0
         self.lengths[i] = np.ceil(self.steps * (1.0 - i * _GOLDEN % 1.0)) if first else self.steps
         self.episodes[i] += 1
         self.intervals[i] = self.step_count[i] = self.needs[i] = 0

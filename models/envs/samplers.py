@@ -62,26 +62,44 @@ def two_paths(rng: np.random.Generator) -> Scenario:
     20 to 500 Mbps (log-uniform), which changes by up to 30 % every 0.5 to 4 s; 2 to 20 ms one
     way; a queue of 0.3 to 3 times rate x RTT (Fig. 11); no loss, or 0.05, 0.15, 0.5 % (Fig. 9).
     """
-    paths = []
-    for _ in range(2):
-        rate = float(np.exp(rng.uniform(np.log(20.0), np.log(500.0))))
-        delay = float(rng.uniform(2.0, 20.0))
-        product = rate * 1e6 * 2e-3 * delay / 8 / _PACKET
-        rates = (rate, rate * float(rng.uniform(0.7, 1.3)))
-        delays = (delay, delay * float(rng.uniform(0.8, 1.2)))
-        period = float(rng.uniform(1.0, 8.0))
-        paths.append(
-            {
-                "rates": rates,
-                "delays": delays,
-                "period_s": period,
-                "delay_period_s": period,
-                "queue": max(10, round(product * float(rng.uniform(0.3, 3.0)))),
-                "loss": float(rng.choice([0.0, 0.0005, 0.0015, 0.005])),
-                "back": {"delay_ms": delay},
-            }
-        )
-    return _two_paths(paths)
+    return _two_paths([_path(rng, float(rng.uniform(2.0, 20.0))) for _ in range(2)])
+
+
+def mixed_paths(rng: np.random.Generator) -> Scenario:
+    """As `two_paths`, with base RTTs of 3 to 300 ms (log-uniform): what one policy is to serve."""
+    return _two_paths([_path(rng, _log_uniform(rng, 1.5, 150.0)) for _ in range(2)])
+
+
+def path_class(rtt_ms: float, rate_mbps: float) -> Sampler:
+    """Two like paths that don't change, to see what a reward prefers: a queue of one product."""
+    product = rate_mbps * 1e3 * rtt_ms / 8 / _PACKET
+    path = {
+        "rates": (rate_mbps, rate_mbps),
+        "delays": (rtt_ms / 2, rtt_ms / 2),
+        "period_s": 10.0,
+        "delay_period_s": 10.0,
+        "queue": max(30, round(product)),
+        "loss": 0.0,
+        "back": {"delay_ms": rtt_ms / 2},
+    }
+    spec = _two_paths([path, path])
+    return lambda rng: spec
+
+
+def _path(rng: np.random.Generator, delay_ms: float) -> dict[str, Any]:
+    """A path of 20 to 500 Mbps and a mean delay one way, which changes."""
+    rate = _log_uniform(rng, 20.0, 500.0)
+    product = rate * 1e3 * 2 * delay_ms / 8 / _PACKET
+    period = float(rng.uniform(1.0, 8.0))
+    return {
+        "rates": (rate, rate * float(rng.uniform(0.7, 1.3))),
+        "delays": (delay_ms, delay_ms * float(rng.uniform(0.8, 1.2))),
+        "period_s": period,
+        "delay_period_s": period,
+        "queue": max(10, round(product * float(rng.uniform(0.3, 3.0)))),
+        "loss": float(rng.choice([0.0, 0.0005, 0.0015, 0.005])),
+        "back": {"delay_ms": delay_ms},
+    }
 
 
 def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
@@ -98,7 +116,8 @@ def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
         }
         links[f"{name}_back"] = path["back"]
     routes = [{"forward": [name], "back": [f"{name}_back"]} for name in ("one", "two")]
-    flows = [{"name": "mptcp", "paths": routes}]
+    # A receiver that never holds the paths up: they hold up to 19 MB each.
+    flows = [{"name": "mptcp", "paths": routes, "window_bytes": 256 << 20}]
     return Scenario.parse({"links": links, "flows": flows}, "two paths")
 
 
@@ -216,6 +235,7 @@ def greedy_neighbours(rng: np.random.Generator) -> Scenario:
 NAMED: dict[str, Callable[[], Sampler]] = {
     "alternating": lambda: alternating,
     "two_paths": lambda: two_paths,
+    "mixed_paths": lambda: mixed_paths,
     "wireless": lambda: wireless,
     "dumbbell": dumbbell,
     "greedy_neighbours": lambda: greedy_neighbours,

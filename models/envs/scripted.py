@@ -56,7 +56,7 @@ def tcco_windows(wanted: Callable[[TccoBatch], NDArray[Any]]) -> Policy:
     def act(batch: TccoBatch) -> Actions:
         p = batch.params
         missing = np.broadcast_to(wanted(batch), batch.targets.shape) - batch.targets
-        delta = np.clip(np.round(missing / p.step_segments), -p.reach, p.reach)
+        delta = np.clip(np.round(missing / np.maximum(1, batch.unit)), -p.reach, p.reach)
         explore = batch.values[:, :, tcco.EXPFLAG] > 0
         return (np.where(explore, np.maximum(delta, 1), delta) + p.reach).astype(np.int64)
 

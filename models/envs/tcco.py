@@ -36,11 +36,15 @@ class TccoParams(Strict):
     """Observations in a context (L; Table I)."""
     reach: int = Field(2, ge=1, le=60)
     """n: delta goes from -n to n (ours)."""
-    step_segments: int = Field(8, ge=1)
-    """k: segments per unit of delta (ours)."""
+    step_share: float = Field(1 / 16, ge=0, le=1)
+    """k: unit of delta, as a share of what the path holds by the observation (ours)."""
+    step_segments: int = Field(1, ge=1)
+    """Least unit of delta (segments; ours)."""
     min_cwnd: int = Field(4, ge=1)
-    max_cwnd: int = Field(2048, ge=2)
+    max_cwnd: int = Field(65_535, ge=2)
     """Bounds of the window (segments; ours)."""
+    most_held: float = Field(3.0, gt=0, le=1e6)
+    """Upper bound of the window, in what the path holds; not below ``start_cwnd`` (ours)."""
     start_cwnd: int = Field(32, ge=2)
     """Window at which the Start phase ends (section III.C.1: "a low threshold"; ours)."""
     start_intervals: int = Field(100, ge=1)
@@ -72,7 +76,7 @@ class TccoBatch(Batching):
         On reset, when the scenario's first flow has too many subflows.
     """
 
-    kept = ("targets", "draining", "memory", "ring", "cursor")
+    kept = ("targets", "draining", "memory", "ring", "cursor", "unit", "most", "path_bps")
 
     def __init__(
         self,
@@ -92,12 +96,18 @@ class TccoBatch(Batching):
         super().__init__(n, sampler, "agent", interval_us, p.steps, [0] * parts, threads, **options)
         self.targets = np.zeros((n, parts), np.int64)
         self.draining = np.zeros((n, parts), np.int64)
+        self.unit = np.zeros((n, parts), np.int64)
+        self.most = np.zeros((n, parts), np.int64)
+        self.at_bound = np.zeros((n, parts), bool)
+        self.path_bps = np.zeros((n, parts))
         self._empty = tcco.memory(p.observation)
         self.memory = np.tile(self._empty, (n, parts, 1))
         self.ring = np.zeros((n, max(p.context, paid.history), parts, d))
         self.cursor = np.zeros(n, np.int64)
         observing = tcco.settings(p.observation)
-        self._bind(tcco_loop, p.model_dump(), observing=observing, reward=paid.numbers())
+        shares = np.array([float(getattr(p, name)) for name in tcco_loop.SHARES])
+        made = {"observing": observing, "shares": shares, "reward": paid.numbers()}
+        self._bind(tcco_loop, p.model_dump(), **made)
 
     def history(self, i: int) -> Float:
         """An environment's last observations in their units, oldest first: [h, subflows, 6]."""
@@ -111,9 +121,12 @@ class TccoBatch(Batching):
             )
 
     def _fresh(self, i: int, network: Network) -> None:
-        self.mask[i] = np.arange(self.params.subflows) < len(network.subflows(0))
+        p = self.params
+        self.mask[i] = np.arange(p.subflows) < len(network.subflows(0))
         self.targets[i], self.draining[i], self.cursor[i] = -1, 0, 0
         self.memory[i], self.ring[i] = self._empty, 0.0
+        self.unit[i], self.most[i], self.path_bps[i] = p.step_segments, p.max_cwnd, 0.0
+        self.path_bps[i, : len(network.subflows(0))] = network.capacities(0)
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""
@@ -181,14 +194,12 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         batch, p = self._batch, self.params
         explore = batch.values[0, :, tcco.EXPFLAG] > 0
         delta = np.asarray(action, np.int64) - p.reach
-        wanted = batch.targets[0] + p.step_segments * delta
-        at_bound = (wanted <= p.min_cwnd) | (wanted >= p.max_cwnd)
         batch.step(np.asarray(action, np.int64)[None])
         rewards = batch.rewards[0].copy()
         if self._reward is not None:
             recent = batch.history(0)[-getattr(self._reward, "history", len(batch.ring[0])) :]
             for k in range(p.subflows):
-                step = int(delta[k]), bool(at_bound[k]), bool(explore[k])
+                step = int(delta[k]), bool(batch.at_bound[0, k]), bool(explore[k])
                 rewards[k] = self._reward(recent[:, k], *step)
         info = {**self._info(), "rewards": rewards}
         ends = bool(batch.terminated[0]), bool(batch.truncated[0])

@@ -34,13 +34,16 @@ SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
 Arrays = namedtuple(
     "Arrays",
     "addresses phase needs intervals step_count lengths actions observations values mask rewards"
-    " terminated truncated targets draining memory ring cursor settings observing reward",
+    " terminated truncated targets draining memory ring cursor unit most at_bound path_bps settings"
+    " observing shares reward",
 )
 """The arrays of `models.envs.tcco.TccoBatch` that the loop reads and writes."""
 
 SETTINGS = (*SHARED, "reach", "step_segments", "min_cwnd", "max_cwnd",
             "start_cwnd", "start_intervals", "probe_intervals")  # fmt: skip
 (_, _, _REACH, _STEP, _MIN, _MAX, _START, _START_INTERVALS, _PROBE) = range(len(SETTINGS))
+SHARES = ("step_share", "most_held")
+_STEP_SHARE, _MOST_HELD = range(len(SHARES))
 _DELIVERED = CODES["delivered_bytes"]
 
 
@@ -85,12 +88,13 @@ def _act(A: Any, S: Any, i: int) -> None:
     for k in range(c.sub_n):
         now = A.values[i, k]
         delta = A.actions[i, k] - p[_REACH]
-        wanted = A.targets[i, k] + p[_STEP] * delta
-        target = max(p[_MIN], min(p[_MAX], wanted))
+        wanted = A.targets[i, k] + A.unit[i, k] * delta
+        target = max(p[_MIN], min(A.most[i, k], wanted))
         A.targets[i, k] = target
+        A.at_bound[i, k] = wanted <= p[_MIN] or wanted >= A.most[i, k]
         # The reward's rules, of the state in which the action was chosen.
         A.rewards[i, k] = 0.0
-        if wanted <= p[_MIN] or wanted >= p[_MAX]:
+        if A.at_bound[i, k]:
             A.rewards[i, k] = -1.0
         elif now[tcco.EXPFLAG] > 0.0:
             A.rewards[i, k] = 1.0 if delta > 0 else -1.0
@@ -99,8 +103,7 @@ def _act(A: Any, S: Any, i: int) -> None:
             A.draining[i, k] = int(np.ceil(2.0 * now[tcco.RTT] / interval_us)) + 1
         window = target
         if A.draining[i, k] > 0:
-            held = now[tcco.BOTTLENECK] * now[tcco.BASE_RTT] / 8e6 / c.payload
-            window = min(target, max(p[_MIN], int(held // 2.0)))
+            window = min(target, max(p[_MIN], int(_held(now, c.payload) // 2.0)))
             A.draining[i, k] -= 1
         S.sub[c.sub0 + k].agent_cwnd = window
 
@@ -117,6 +120,23 @@ def _observe(A: Any, S: Any, i: int) -> None:
         tcco.observe(S.seen, place, A.memory[i, k], A.observing, now)
         scale(now, tcco.BOUNDS, A.observations[i, k])
         A.ring[i, A.cursor[i], k, :] = now
+        _limit(A, i, k, _held(now, c.payload))
+
+
+@compiled
+def _held(now: Any, payload: int) -> float:
+    """What a path holds by its observation, in segments: bottleneck times base RTT."""
+    return float(now[tcco.BOTTLENECK] * now[tcco.BASE_RTT] / 8e6 / payload)
+
+
+@compiled
+def _limit(A: Any, i: int, k: int, held: float) -> None:
+    """Say how far the next action goes, and where the window's upper bound lies."""
+    p = A.settings
+    A.unit[i, k] = max(p[_STEP], int(A.shares[_STEP_SHARE] * held))
+    most = int(A.shares[_MOST_HELD] * held)
+    # Before anything has arrived nothing is known of the path.
+    A.most[i, k] = p[_MAX] if most == 0 else min(p[_MAX], max(p[_START], most))
 
 
 @compiled
@@ -142,7 +162,8 @@ def _settle(A: Any, S: Any, i: int) -> None:
     for k in range(S.conn[0].sub_n):
         rule = A.rewards[i, k]
         rows = A.ring[i, :, k]
-        A.rewards[i, k] = step_reward(rows, A.cursor[i], A.intervals[i], rule, A.reward)
+        there, path_bps = A.intervals[i], A.path_bps[i, k]
+        A.rewards[i, k] = step_reward(rows, A.cursor[i], there, rule, path_bps, A.reward)
     A.step_count[i] += 1
     A.terminated[i] = S.conn[0].done_t >= 0
     A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

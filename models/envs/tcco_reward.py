@@ -34,8 +34,9 @@ class TccoReward(Strict):
     """Steepness of the change from throughput to delay (kappa, eq. 12)."""
     delay_weight: float = Field(5.0, gt=0)
     """w_D, eq. 13."""
-    throughput_weight: float = Field(2e-9, gt=0)
-    """w_rho, eq. 14, per bit/s: 1 at 500 Mbps."""
+    throughput_weight: float = Field(1.0, gt=0)
+    """w_rho, eq. 14, of a throughput that fills the path: the path's rate is the unit, so that the
+    rules' 1 is worth the same on slow and on fast paths."""
     history: int = Field(5, ge=1)
     """Intervals over which RTT and throughput are averaged (section III.C.2)."""
 
@@ -48,12 +49,14 @@ class TccoReward(Strict):
         """The settings as the compiled reward reads them."""
         return np.array([float(value) for value in self.model_dump().values()])
 
-    def balance(self, history: Float) -> float:
+    def balance(self, history: Float, path_bps: float) -> float:
         """R_i of eq. 10, from the last observations [history, 6] of a subflow."""
         rows = np.array(history, np.float64)
-        return float(_balance(rows, len(rows) - 1, self.numbers()))
+        return float(_balance(rows, len(rows) - 1, float(path_bps), self.numbers()))
 
-    def __call__(self, history: Float, delta: int, at_bound: bool, explore: bool) -> float:
+    def __call__(
+        self, history: Float, delta: int, at_bound: bool, explore: bool, path_bps: float
+    ) -> float:
         """R_i of a step.
 
         Parameters
@@ -66,10 +69,13 @@ class TccoReward(Strict):
             Whether the action took the window to a bound of its range.
         explore : bool
             Whether the expflag was up when the action was chosen.
+        path_bps : float
+            What the path carries, as the simulation knows it; 0 where it has no limit: the
+            estimate of its bottleneck stands in for it then.
         """
         if at_bound or (explore and delta <= 0):
             return -1.0
-        return 1.0 if explore else self.balance(history)
+        return 1.0 if explore else self.balance(history, path_bps)
 
 
 (_BETA, _GROWTH, _FLOOR, _RESOLUTION, _STEEPNESS, _DELAY, _THROUGHPUT, _HISTORY) = range(
@@ -78,7 +84,7 @@ class TccoReward(Strict):
 
 
 @compiled
-def balance(rows: Any, newest: int, there: int, reward: Any) -> float:
+def balance(rows: Any, newest: int, there: int, path_bps: float, reward: Any) -> float:
     """R_i of eq. 10.
 
     Parameters
@@ -89,6 +95,8 @@ def balance(rows: Any, newest: int, there: int, reward: Any) -> float:
         Place of the newest one.
     there : int
         How many there are; at an episode's beginning they are fewer than are averaged later.
+    path_bps : float
+        What the path carries; 0: unknown.
     reward : float64 array
         `TccoReward.numbers`.
     """
@@ -101,22 +109,26 @@ def balance(rows: Any, newest: int, there: int, reward: Any) -> float:
     rho /= history
     rtt /= history
     base = rows[newest, tcco.BASE_RTT]
+    full = path_bps if path_bps > 0.0 else max(1.0, rows[newest, tcco.BOTTLENECK])
+    good = reward[_THROUGHPUT] * rho / full
     if base <= 0.0:
-        return float(reward[_THROUGHPUT] * rho)
+        return float(good)
     excess = (base - reward[_FLOOR]) / reward[_RESOLUTION]
     allowed = reward[_BETA] * (1.0 + reward[_GROWTH] * excess) / base
     over = rtt / base - allowed
     # Beyond 500 the exponential has nothing to add and would overflow.
     alpha = 1.0 / (1.0 + math.exp(min(500.0, max(-500.0, -reward[_STEEPNESS] * over))))
-    return float(alpha * -reward[_DELAY] * over + (1.0 - alpha) * reward[_THROUGHPUT] * rho)
+    return float(alpha * -reward[_DELAY] * over + (1.0 - alpha) * good)
 
 
 @compiled
-def step_reward(rows: Any, newest: int, there: int, rule: float, reward: Any) -> float:
+def step_reward(
+    rows: Any, newest: int, there: int, rule: float, path_bps: float, reward: Any
+) -> float:
     """R_i of a step: what a rule of section III.C.2 says (1 or -1), else the balance."""
-    return rule if rule != 0.0 else balance(rows, newest, there, reward)
+    return rule if rule != 0.0 else balance(rows, newest, there, path_bps, reward)
 
 
 @entry
-def _balance(rows: Any, newest: int, reward: Any) -> float:
-    return balance(rows, newest, len(rows), reward)
+def _balance(rows: Any, newest: int, path_bps: float, reward: Any) -> float:
+    return balance(rows, newest, len(rows), path_bps, reward)

@@ -23,8 +23,8 @@ from safetensors.numpy import load_file, save_file
 
 from data.errors import UserError
 
-FORMAT = 1
-NETWORKS = ("network", "optimiser")
+FORMAT = 2
+NETWORKS = ("network", "optimiser", "best")
 """Branches of the tree that are kept as safetensors."""
 
 

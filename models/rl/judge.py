@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float64]:
+def greedy_returns(
+    algorithm: Any, episodes: int, seed: int, module: Any = None
+) -> NDArray[np.float64]:
     """Returns of episodes that the training hasn't seen.
 
     Parameters
@@ -16,9 +18,10 @@ def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float
     algorithm : AgentAlgorithm
     episodes : int
         How many; equally many in each environment, so that those that end early don't count more.
-        An environment's first one is left out: batches cut it to a length of its own.
     seed : int
         Of the environments; validation and test have seeds of their own.
+    module : AgentModule, optional
+        By default the one that learns.
 
     Returns
     -------
@@ -30,15 +33,18 @@ def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float
     rounds = -(-episodes // lanes)
     config = algorithm.config.copy(copy_frozen=False)
     config.env_config = config.env_config | {"num_envs": lanes}
+    # In this process and with its threads, wherever the training samples.
+    config.num_env_runners = 0
     config.debugging(seed=seed)
     runner = BatchRunner(config=config, worker_index=0, num_workers=0)
-    runner.module = algorithm.learner.agent
+    runner.module = module or algorithm.learner.agent
     found: list[list[float]] = [[] for _ in range(lanes)]
     try:
-        while min(map(len, found)) < rounds + 1:
+        runner.make_env(stagger=False)
+        while min(map(len, found)) < rounds:
             sampled = runner.sample(greedy=True)
             for lane, value in zip(sampled.lanes, sampled.returns, strict=True):
                 found[lane].append(value)
     finally:
         runner.stop()
-    return np.array([one[1 : rounds + 1] for one in found]).T.ravel()[:episodes]
+    return np.array([one[:rounds] for one in found]).T.ravel()[:episodes]

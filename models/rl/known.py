@@ -33,6 +33,7 @@ class _Known:
     kinds: NDArray[np.int64]
     action_counts: tuple[int, ...]
     feature_counts: tuple[int, ...]
+    stagger = False
 
     def __init__(self, num_envs: int, context: int, length: int) -> None:
         parts, features = len(self.kinds), max(self.feature_counts)

@@ -42,6 +42,11 @@ class Run(Strict):
     """Steps from which the inputs' and the rewards' mean and deviation are taken."""
     report_every: int = Field(1_000, ge=1)
     """Steps from one point of the curve to the next, at least."""
+    validate_every: int = Field(10_000, ge=0)
+    """Steps from one judging of the greedy policy to the next, of which the best network is kept;
+    0 keeps the last one."""
+    validation_episodes: int = Field(8, ge=1)
+    """Episodes of each judging, always the same."""
     checkpoint_min: float = Field(3.0, gt=0)
     """Minutes from one checkpoint to the next."""
     env: dict[str, Any] = Field(default_factory=dict)

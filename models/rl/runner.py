@@ -61,10 +61,17 @@ class BatchRunner(EnvRunner):
         self._fresh = True
         self._seq_no = 0
 
-    def make_env(self) -> None:
-        """Begin the episodes, seeded with the run's seed, the runner and when it begins."""
+    def make_env(self, stagger: bool = True) -> None:
+        """Begin the episodes, seeded with the run's seed, the runner and when it begins.
+
+        Parameters
+        ----------
+        stagger : bool
+            Whether first episodes may be cut to unlike lengths; see `BatchEnv`.
+        """
         given = self.given
         self.env = make(given["maker"], given["num_envs"], given["threads"], given["settings"])
+        self.env.stagger = self.env.stagger and stagger
         self.layout = Layout.of(self.env)
         key = [int(self.config.seed or 0), self.worker_index, self.num_env_steps_sampled_lifetime]
         self.rng = np.random.default_rng(key)

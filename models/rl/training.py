@@ -14,12 +14,11 @@ from typing import Any
 from data.errors import UserError
 from data.files import write_text
 from models.rl import agents, checkpoint
+from models.rl.best import TEST
 from models.rl.judge import greedy_returns
 from models.rl.params import Run
 
 CURVE = "curve.json"
-VALIDATION = 1_000_003
-"""Added to a training's seed for the episodes that judge it."""
 FREE = {"steps", "threads", "learner_threads", "checkpoint_min"}
 """Settings that a training may have changed when it goes on."""
 
@@ -66,7 +65,9 @@ class Trained:
         Whether all steps were done; otherwise it was asked to stop.
     steps_per_s : float
     judged : list of float
-        Returns of the greedy policy in episodes of their own, if asked for.
+        Returns of the best network's greedy policy in episodes of their own, if asked for.
+    best_steps : int
+        Steps after which the network was best in validation; 0 if it wasn't judged.
     """
 
     curve: list[dict[str, float]]
@@ -74,6 +75,7 @@ class Trained:
     whole: bool
     steps_per_s: float
     judged: list[float]
+    best_steps: int
 
 
 def train(
@@ -103,7 +105,7 @@ def train(
     stop : callable, optional
         Asked after each round whether to end early, with a checkpoint.
     judge : int
-        Episodes in which to judge the greedy policy at the end.
+        Episodes in which to judge the best network's greedy policy at the end.
 
     Returns
     -------
@@ -126,7 +128,8 @@ def train(
                 go_on(algorithm, name, params, found)
             trained = _run(algorithm, name, params, out, watch, stop)
             if judge and trained.whole:
-                returns = greedy_returns(algorithm, judge, seed=VALIDATION + params.seed)
+                module = algorithm.best.module(algorithm)
+                returns = greedy_returns(algorithm, judge, TEST + params.seed, module)
                 trained = replace(trained, judged=returns.tolist())
             return trained
         finally:
@@ -173,7 +176,7 @@ def go_on(algorithm: Any, name: str, params: Run, path: Path) -> None:
     tree = checkpoint.read(path)
     if tree["agent"] != name:
         raise UserError(f"{path}: a training of {tree['agent']!r}, not of {name!r}")
-    for key, value in json.loads(params.model_dump_json()).items():
+    for key, value in json.loads(params.model_dump_json(by_alias=True)).items():
         before = tree["settings"].get(key)
         if before != value and key not in FREE:
             raise UserError(f"{path}: was trained with {key}={before}, not {value}")
@@ -184,7 +187,7 @@ def save(algorithm: Any, name: str, params: Run, out: Path) -> Path:
     """Write a checkpoint and the curve so far."""
     run = algorithm.get_run()
     networks = {name: run.pop(name) for name in checkpoint.NETWORKS}
-    settings = json.loads(params.model_dump_json())
+    settings = json.loads(params.model_dump_json(by_alias=True))
     tree = {"agent": name, "settings": settings, "run": run, **networks}
     path = checkpoint.write(out, algorithm.steps, tree)
     write_text(out / CURVE, json.dumps(algorithm.curve) + "\n")
@@ -204,6 +207,7 @@ def _run(
     stopped = False
     while algorithm.steps < params.steps and not stopped:
         algorithm.train()
+        algorithm.best.look(algorithm, last=algorithm.steps >= params.steps)
         now = time.monotonic()
         speed = (algorithm.steps - first) / (now - begun)
         if watch is not None:
@@ -219,4 +223,5 @@ def _run(
         path = checkpoint.latest(out)
     path = path or save(algorithm, name, params, out)
     speed = (algorithm.steps - first) / max(time.monotonic() - begun, 1e-9)
-    return Trained(algorithm.curve, path, algorithm.steps >= params.steps, speed, [])
+    whole, best = algorithm.steps >= params.steps, algorithm.best.steps
+    return Trained(algorithm.curve, path, whole, speed, [], best)

@@ -113,6 +113,7 @@ def _summary(found: Trained) -> dict[str, Any]:
     return {
         "steps": int(last["steps"]),
         "return": last.get("return"),
+        "best_steps": found.best_steps,
         "steps_per_s": found.steps_per_s,
         "checkpoint": str(found.checkpoint),
     }

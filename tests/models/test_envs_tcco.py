@@ -12,6 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from data.errors import UserError
+from data.netsim.network import Network
 from data.netsim.scenario import Scenario
 from data.store import iter_connections
 from features import tcco
@@ -95,7 +96,9 @@ def test_observations_stay_near_what_the_path_is() -> None:
 
 
 def test_actions_move_the_targets_by_k_delta_within_bounds() -> None:
-    params = TccoParams(step_segments=3, max_cwnd=80, probe_intervals=0)
+    params = TccoParams(
+        step_share=0, step_segments=3, max_cwnd=80, most_held=1e6, probe_intervals=0
+    )
     env = TccoEnv(slow_paths, params=params)
     _, info = env.reset(seed=1)
     before = info["target_cwnd"]
@@ -105,6 +108,31 @@ def test_actions_move_the_targets_by_k_delta_within_bounds() -> None:
         *_, info = env.step(np.array([4, 0]))
     assert info["target_cwnd"].tolist() == [80, 4]
     assert info["rewards"].tolist() == [-1.0, -1.0]
+
+
+def test_steps_and_bounds_follow_what_the_path_holds() -> None:
+    params = TccoParams(step_share=0.5, most_held=2.0, start_cwnd=4, probe_intervals=0)
+    env = TccoEnv(slow_paths, params=params)
+    env.reset(seed=1)
+    for _ in range(60):
+        *_, info = env.step(np.array([4, 4]))
+    seen, before = info["observation"], info["target_cwnd"]
+    payload = int(env.session.network.connection(0)["payload"])
+    held = seen[:, tcco.BOTTLENECK] * seen[:, tcco.BASE_RTT] / 8e6 / payload
+    assert (held > 8).all(), "both paths are full"
+    *_, info = env.step(np.array([4, 1]))
+    assert info["target_cwnd"].tolist() == [int(2 * held[0]), before[1] - int(0.5 * held[1])]
+    assert info["rewards"][0] == -1.0, "at the bound"
+
+
+def test_paths_carry_what_their_narrowest_link_does() -> None:
+    env = TccoEnv(slow_paths)
+    env.reset(seed=1)
+    assert env.session.network.capacities(0).tolist() == [8e6, 4e6]
+    network = Network(two_paths(np.random.default_rng(3)), "agent", 1)
+    links = network.scenario.links
+    expected = [1e6 * np.mean([r for _, r in links[name].steps or []]) for name in ("one", "two")]
+    assert network.capacities(0) == pytest.approx(expected, rel=1e-6)
 
 
 def test_probing_lowers_the_window_for_two_rtts_and_gives_it_back() -> None:
@@ -144,12 +172,13 @@ def history(rtt_us: float, base_us: float, rate_bps: float) -> np.ndarray:
 
 def test_the_reward_is_equations_10_to_14() -> None:
     reward = TccoReward(beta_us=6000, growth=0.5, floor_us=4000, resolution_us=2000,
-                        steepness=4, delay_weight=2, throughput_weight=1e-8)  # fmt: skip
+                        steepness=4, delay_weight=2, throughput_weight=3)  # fmt: skip
     # T = 6 (1 + 0.5 (10 - 4) / 2) / 10 = 1.5; excess = 20 / 10 - 1.5 = 0.5
     assert reward.allowed(10_000) == pytest.approx(1.5)
     alpha = 1 / (1 + math.exp(-4 * 0.5))
-    expected = alpha * -2 * 0.5 + (1 - alpha) * 1e-8 * 3e7
-    assert reward(history(20_000, 10_000, 3e7), 0, False, False) == pytest.approx(expected)
+    expected = alpha * -2 * 0.5 + (1 - alpha) * 3 * 3e7 / 4e7
+    got = reward(history(20_000, 10_000, 3e7), 0, False, False, 4e7)
+    assert got == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +189,22 @@ def test_the_reward_is_equations_10_to_14() -> None:
 def test_the_rules_come_before_the_formula(
     delta: int, bound: bool, explore: bool, expected: float
 ) -> None:
-    assert TccoReward()(history(9000, 8000, 4e8), delta, bound, explore) == expected
+    assert TccoReward()(history(9000, 8000, 4e8), delta, bound, explore, 4e8) == expected
 
 
 def test_the_reward_prefers_throughput_until_the_queue_grows() -> None:
-    reward = TccoReward().balance
-    assert reward(history(8000, 8000, 4e8)) > reward(history(8000, 8000, 3e8))
-    assert reward(history(9000, 8000, 4e8)) > reward(history(14_000, 8000, 4e8))
-    assert math.isfinite(reward(history(1e7, 1.0, 0.0)))
-    assert reward(history(0, 0, 5e8)) == pytest.approx(1.0)
+    balance = TccoReward().balance
+
+    def reward(rtt_us: float, base_us: float, rate_bps: float) -> float:
+        return balance(history(rtt_us, base_us, rate_bps), 5e8)
+
+    assert reward(8000, 8000, 4e8) > reward(8000, 8000, 3e8)
+    assert reward(9000, 8000, 4e8) > reward(18_000, 8000, 4e8)
+    assert math.isfinite(reward(1e7, 1.0, 0.0))
+    assert reward(0, 0, 5e8) == pytest.approx(1.0)
+    rows = history(0, 0, 3e7)
+    rows[:, tcco.BOTTLENECK] = 6e7
+    assert balance(rows, 0.0) == pytest.approx(0.5), "of a path without a limit"
 
 
 def test_an_episode_ends_with_its_data_or_its_steps() -> None:
@@ -224,4 +260,4 @@ def test_mistakes_are_explained() -> None:
 def test_an_episodes_first_averages_are_of_what_there_is() -> None:
     reward = TccoReward()
     whole = history(9000, 8000, 4e8)
-    assert reward.balance(whole[:2]) == pytest.approx(reward.balance(whole))
+    assert reward.balance(whole[:2], 5e8) == pytest.approx(reward.balance(whole, 5e8))

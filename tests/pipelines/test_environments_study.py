@@ -22,7 +22,8 @@ from models.envs.scripted import (
     with_k,
 )
 from models.envs.tcco import TccoBatch
-from pipelines.studies.environments import command, judge, page
+from models.rl import agents, training
+from pipelines.studies.environments import classes, command, judge, page
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -39,6 +40,37 @@ def test_the_command_prints_every_policy_beside_the_best_constant(
     assert best["return"] == max(row["return"] for row in rows if row["kind"] == "constant")
     assert {row["kind"] for row in rows} == {"random", "hold", "constant", "script"}
     assert all(row["mbps"] > 1 and row["rtt_ms"] > 250 for row in rows)
+
+
+def test_constants_of_a_class_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window that fills the path earns most; half of it, and three times as much, less."""
+    monkeypatch.setattr(classes, "SHARES", (0.5, 1.1, 3.0, 4.0))
+    monkeypatch.setattr(classes, "CLASSES", ((30.0, 20.0),))
+    (row,) = classes.figures(300)
+    assert row["share"] == 1.1
+    assert row["window"] == 55
+    assert row["of_best_mbps"] > 0.95
+    assert row["return"] > 1.5
+    assert max(row["three_times"], row["four_times"], row["always_raised"]) < 0.5 * row["return"]
+    assert "| 30 | 20 | 55 (1.1 products) |" in classes.table([row])
+
+
+def test_a_trained_agent_is_played_in_its_environments_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = {"sampler": "dumbbell", "params": {"steps": 20}}
+    changes = {"steps": 200, "num_envs": 4, "warmup": 100, "learning_starts": 100, "env": env,
+               "validate_every": 0}  # fmt: skip
+    training.train("macc", agents.settings("macc", changes), tmp_path)
+    words = ["--seeds", "2", "--steps", "5", "--json", "--only", "dumbbell"]
+    assert command.main([*words, "--agent", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)["environments"]["MA-CC, dumbbell"]
+    assert [row["policy"] for row in rows if row["kind"] == "agent"] == ["macc, 200 steps, seed 7"]
+    assert [name for name, made in judge.agents([tmp_path]).items() if made] == [
+        name for name in judge.PROBLEMS if name.startswith("MA-CC")
+    ]
+    assert command.main([*words, "--agent", str(tmp_path / "none")]) == 2
+    assert "no checkpoint: name a folder" in capsys.readouterr().err
 
 
 def test_the_page_has_a_place_for_the_table(tmp_path: Path) -> None:
@@ -70,7 +102,7 @@ def test_windows_are_reached_and_kept_but_for_the_expflags_steps() -> None:
     batch.reset(0)
     for _ in range(40):
         batch.step(policy(batch))
-    assert (np.abs(batch.targets - 150) <= batch.params.step_segments).all()
+    assert (np.abs(batch.targets - 150) <= batch.unit).all()
 
 
 def test_a_fixed_k_stays_and_thresholds_move_it() -> None:

@@ -15,6 +15,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from data.errors import UserError
+from models.rl.best import Best
 from models.rl.fragment import Fragment
 from models.rl.layout import Layout
 from models.rl.learners.base import AgentLearner
@@ -129,6 +130,7 @@ class AgentAlgorithm(Algorithm):
         self._failed = 0
         self._missed: set[int] = set()
         self.curve: list[dict[str, float]] = []
+        self.best = Best()
         self.rng = np.random.default_rng([self.settings["seed"], 1])
 
     def _setup_logdir(self) -> None:
@@ -248,6 +250,8 @@ class AgentAlgorithm(Algorithm):
             "optimiser": {
                 str(k): {n: v.numpy() for n, v in one.items()} for k, one in moments.items()
             },
+            "best": self.best.network,
+            "kept": self.best.numbers(),
             "counts": [self.steps, self.updates, self.episodes, self.iteration],
             "recent": self.recent,
             "recent_lengths": self.recent_lengths,
@@ -272,6 +276,7 @@ class AgentAlgorithm(Algorithm):
         self.steps, self.updates, self.episodes, self._iteration = run["counts"]
         self.recent, self.curve = list(run["recent"]), list(run["curve"])
         self.recent_lengths = list(run["recent_lengths"])
+        self.best.restore(run["kept"], run["best"])
         self.rng.bit_generator.state = run["rng"]
         torch.set_rng_state(torch.from_numpy(run["torch"]))
         name, keys, *rest = run["numpy"]

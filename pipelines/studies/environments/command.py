@@ -16,7 +16,8 @@ from pipelines.output import print_json, progress
 EXAMPLE = """\
 examples:
   python -m pipelines.studies.environments.command --out docs/environments.md
-  python -m pipelines.studies.environments.command --only MA-CC --seeds 8 --json"""
+  python -m pipelines.studies.environments.command --only MA-CC --seeds 8 --json
+  python -m pipelines.studies.environments.command --only Nuwa --agent reports/rl/nuwa/seed-7"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,6 +33,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=16, help="episodes of each (default 16)")
     parser.add_argument("--steps", type=int, help="steps of an episode (default all)")
     parser.add_argument("--only", metavar="TEXT", help="environments whose name has this in it")
+    parser.add_argument(
+        "--agent",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="also play what `cczoo train` left in this folder; repeat it",
+    )
     parser.add_argument("--out", type=Path, help="page whose table is written anew")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     try:
@@ -44,8 +53,8 @@ def main(argv: list[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Play and print."""
     from data.errors import UserError
-    from pipelines.studies.environments import page
-    from pipelines.studies.environments.judge import PROBLEMS, play
+    from pipelines.studies.environments import classes, page
+    from pipelines.studies.environments.judge import PROBLEMS, agents, play
 
     if args.seeds < 2 or (args.steps is not None and args.steps < 1):
         raise UserError("--seeds: at least 2, an interval needs two; --steps: at least 1")
@@ -56,17 +65,21 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--out: the page has all environments: leave --only out")
     if args.out is not None and not args.out.is_file():
         raise UserError(f"{args.out}: no such page: name docs/environments.md")
-    every = [(name, played) for name, rows in chosen.items() for played in rows]
+    trained = agents(args.agent)
+    every = [(name, played) for name, rows in chosen.items() for played in rows + trained[name]]
     results: dict[str, list[Any]] = {name: [] for name in chosen}
     for name, played in progress(every, "playing", len(every)):
         results[name].append(play(played, args.seeds, args.steps))
     found = {name: page.figures(rows) for name, rows in results.items()}
     made = page.table(found, args.seeds)
+    of_classes = classes.figures(args.steps) if any("TCCO" in name for name in chosen) else []
+    if of_classes:
+        made += f"\n{classes.table(of_classes)}"
     if args.out is not None:
         text = page.placed(args.out.read_text(encoding="utf-8"), made, str(args.out))
         write_text(args.out, text)
     if args.json:
-        print_json({"seeds": args.seeds, "environments": found})
+        print_json({"seeds": args.seeds, "environments": found, "path_classes": of_classes})
     elif args.out is None:
         print(made, end="")
     return 0

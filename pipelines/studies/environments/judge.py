@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data.errors import UserError
 from data.student import quantile
 from models.envs.batching import Batching
 from models.envs.macc import MaccBatch, MaccParams
@@ -18,6 +21,7 @@ from models.envs.samplers import (
     alternating,
     dumbbell,
     greedy_neighbours,
+    mixed_paths,
     two_paths,
     wireless,
 )
@@ -34,7 +38,7 @@ from models.envs.scripted import (
 )
 from models.envs.tcco import TccoBatch
 
-RANDOM, HOLD, CONSTANT, SCRIPT = "random", "hold", "constant", "script"
+RANDOM, HOLD, CONSTANT, SCRIPT, AGENT = "random", "hold", "constant", "script", "agent"
 
 Maker = Callable[[int], Batching]
 Played = tuple[str, str, Maker, Callable[[], Policy]]
@@ -120,11 +124,48 @@ def _with_queue(sampler: Sampler, queue: str) -> Sampler:
 PROBLEMS: dict[str, list[Played]] = {
     "TCCO, alternating": _tcco(alternating),
     "TCCO, two_paths": _tcco(two_paths),
+    "TCCO, mixed_paths": _tcco(mixed_paths),
     "Nuwa, wireless": _nuwa(wireless),
     "MA-CC, dumbbell": _macc(dumbbell(), (150, 200, 235, 260, 300), (150, 250)),
     "MA-CC, greedy_neighbours": _macc(greedy_neighbours, (100, 150, 235, 300, 400), (150, 250)),
 }
 """Environment and scenarios -> the policies that are played in it."""
+KINDS = {"tcco": "TCCO", "nuwa": "Nuwa", "macc": "MA-CC"}
+"""Agent -> how the names of its problems begin."""
+
+
+def agents(folders: Sequence[Path]) -> dict[str, list[Played]]:
+    """Rows of trained networks, each for all environments of its kind.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Those that ``cczoo train`` wrote; see `models.rl.policy.kept`.
+
+    Returns
+    -------
+    dict
+        Name of a problem -> its rows.
+
+    Raises
+    ------
+    UserError
+        When a folder holds no training, or one of an agent without a problem.
+    """
+    found: dict[str, list[Played]] = {name: [] for name in PROBLEMS}
+    if not folders:
+        return found
+    from models.rl.policy import Greedy, kept
+
+    for folder in folders:
+        agent, params, module = kept(folder)
+        if agent not in KINDS:
+            raise UserError(f"{folder}: {agent} isn't one of {', '.join(KINDS)}")
+        label = f"{agent}, {params.steps} steps, seed {params.seed}"
+        for name, rows in PROBLEMS.items():
+            if name.startswith(KINDS[agent]):
+                found[name].append((label, AGENT, rows[0][2], partial(Greedy, module)))
+    return found
 
 
 def play(played: Played, seeds: int, steps: int | None = None) -> Result:
@@ -147,13 +188,13 @@ def play(played: Played, seeds: int, steps: int | None = None) -> Result:
         for _ in range(count):
             batch.step(act(batch))
             total += batch.rewards.sum(axis=1)
-        mbps, rtt_ms = np.mean([_measured(batch, i) for i in range(seeds)], axis=0)
+        mbps, rtt_ms = np.mean([measured(batch, i) for i in range(seeds)], axis=0)
     finally:
         batch.close()
     return Result(name, kind, total / count, float(mbps), float(rtt_ms))
 
 
-def _measured(batch: Batching, i: int) -> tuple[float, float]:
+def measured(batch: Batching, i: int) -> tuple[float, float]:
     """Goodput (Mbps) and RTT (ms) of the agents' flows in an environment, since its start."""
     network = batch.networks[i]
     subs = network.state.sub[batch.places(i)[batch.places(i) < len(network.state.sub)]]

@@ -28,7 +28,7 @@ SMALL = {
 
 def settings(name, steps):
     # A checkpoint after each round.
-    more = {"steps": steps, "checkpoint_min": 1e-9, "warmup": 400}
+    more = {"steps": steps, "checkpoint_min": 1e-9, "warmup": 400, "validate_every": 300}
     return agents.settings(name, SMALL[name] | more)
 
 

@@ -1,0 +1,88 @@
+"""A trained network as a policy: takes a batch of environments, says what every part does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from ray.rllib.core import Columns
+
+from data.errors import UserError
+from models.rl import agents, checkpoint, choose
+from models.rl.best import acting
+from models.rl.params import Run
+
+
+class Greedy:
+    """Takes the best action everywhere; remembers what a recurrent network does.
+
+    Parameters
+    ----------
+    module : AgentModule
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._blank = {k: v[None] for k, v in module.get_initial_state().items()}
+        self._state: dict[str, torch.Tensor] = {}
+
+    def __call__(self, batch: Any) -> NDArray[np.int64]:
+        """Actions, int64 array [N, A]."""
+        if not self._state:
+            self._state = {k: v.repeat_interleave(batch.num_envs, 0)
+                           for k, v in self._blank.items()}  # fmt: skip
+        began = torch.from_numpy(batch.started.copy())
+        for name, value in self._state.items():
+            shape = (-1,) + (1,) * (value.dim() - 1)
+            self._state[name] = torch.where(began.view(shape), self._blank[name], value)
+        seen: dict[str, Any] = {
+            Columns.OBS: torch.from_numpy(batch.observations.copy()),
+            "mask": torch.from_numpy(batch.mask.copy()),
+        }
+        if self._state:
+            seen[Columns.STATE_IN] = self._state
+        with torch.no_grad():
+            out = self._module.forward_exploration(seen)
+        self._state = out.get(Columns.STATE_OUT, {})
+        return choose.best(out["scores"].numpy())
+
+
+def kept(folder: Path) -> tuple[str, Run, Any]:
+    """The best network of a training.
+
+    Parameters
+    ----------
+    folder : Path
+        What ``cczoo train`` wrote: ``reports/rl/tcco/seed-7``.
+
+    Returns
+    -------
+    name : str
+        Agent.
+    params : Run
+        Its training's settings.
+    module : AgentModule
+        The network that was best in validation; the last one where none was judged.
+
+    Raises
+    ------
+    UserError
+        When there is no checkpoint in the folder, or it is damaged.
+    """
+    from models.rl.algorithms.base import AgentConfig
+
+    found = checkpoint.latest(folder)
+    if found is None:
+        raise UserError(f"{folder}: no checkpoint: name a folder that `cczoo train` wrote into")
+    tree = checkpoint.read(found)
+    name = str(tree["agent"])
+    line = agents.agent(name)
+    params = agents.settings(name, json.loads(json.dumps(tree["settings"])))
+    module = AgentConfig.of(line.load(), line.maker, params).rl_module_spec.build()
+    weights = tree["best"] or acting(tree["network"])
+    module.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
+    return name, params, module
