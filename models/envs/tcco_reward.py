@@ -70,7 +70,7 @@ class TccoReward(Strict):
         explore : bool
             Whether the expflag was up when the action was chosen.
         path_bps : float
-            What the path carries, as the simulation knows it; 0 where it has no limit: the
+            What the path carries, as the simulation knows it; 0 if it has no limit: the
             estimate of its bottleneck stands in for it then.
         """
         if at_bound or (explore and delta <= 0):
