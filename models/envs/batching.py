@@ -30,6 +30,8 @@ from models.envs.samplers import Sampler
 
 Array = NDArray[Any]
 
+_AHEAD, _MADE_AT_ONCE = 16, 2
+"""Steps before its beginning in which an episode is made; how many are in one step."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it, taken modulo 1, are spread evenly however many there are."""
 _SAMPLED = np.array([CODES[name] for name in SAMPLED])
@@ -100,6 +102,8 @@ class Batching(ABC):
         self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
         self.started = np.zeros(n, bool)
         self._counter = np.zeros(1, np.int64)
+        self.order = np.arange(n)
+        self._made: dict[int, Network] = {}
         self._samples: list[list[Array]] = [[] for _ in range(n)]
         self._sampled = np.zeros(n, np.int64)
         self._event_loop: Any = None
@@ -111,6 +115,7 @@ class Batching(ABC):
         """Begin an episode everywhere; an environment's episodes depend on its number and seed."""
         self.seed = seed
         self.episodes[:] = 0
+        self._made.clear()
         self.networks = [self._network(i) for i in range(self.num_envs)]
         for i in range(self.num_envs):
             self._begin(i)
@@ -128,9 +133,11 @@ class Batching(ABC):
         self.actions[:] = actions
         np.logical_or(self.terminated, self.truncated, out=self.started)
         self.phase[:] = ACT
-        for i in np.flatnonzero(self.started):
-            self.networks[i] = self._network(int(i))
-            self._begin(int(i))
+        for i in map(int, np.flatnonzero(self.started)):
+            self.networks[i] = self._made.pop(i, None) or self._network(i)
+            self._begin(i)
+        # Slow start takes long: whoever began it last would keep the other threads waiting.
+        self.order[:] = np.argsort(~self.started, kind="stable")
         self._run()
 
     def close(self) -> None:
@@ -211,7 +218,9 @@ class Batching(ABC):
                 self._go()
             else:
                 self._pool = self._pool or ThreadPoolExecutor(self.threads)
-                for done in [self._pool.submit(self._go) for _ in range(self.threads)]:
+                under_way = [self._pool.submit(self._go) for _ in range(self.threads)]
+                self._make_ahead()
+                for done in under_way:
                     done.result()
             for i in np.flatnonzero(self.needs):
                 network = self.networks[i]
@@ -222,6 +231,16 @@ class Batching(ABC):
                 self._keep_samples()
             if not self.phase.any():
                 return
+
+    def _make_ahead(self) -> None:
+        """Make the networks of episodes that begin soon, while other threads simulate.
+
+        This thread holds Python's lock, they don't; nor do they change what is read here but for
+        `step_count`, which is compared alone.
+        """
+        soon = np.flatnonzero(self.step_count + _AHEAD >= self.lengths).tolist()
+        for i in [i for i in soon if i not in self._made][:_MADE_AT_ONCE]:
+            self._made[i] = self._network(i)
 
     def _keep_samples(self) -> None:
         """Keep what the compiled function has read at the end of the intervals just past."""
@@ -250,6 +269,7 @@ class Batching(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on where `get_state` was called, to the bit."""
         self.seed = int(state["seed"])
+        self._made.clear()
         for name in (*_KEPT, *self.kept):
             getattr(self, name)[...] = state[name]
         self.episodes -= 1

@@ -18,12 +18,13 @@ INTERVAL_NS, ONE_BY_ONE = range(len(SHARED))
 
 @compiled
 def next_one(counter: Any, A: Any) -> int:
-    """Take environments from the threads' counter until one isn't idle; -1 after the last."""
-    i = take(counter)
-    while i < len(A.phase):
+    """Take environments by the threads' counter until one isn't idle; -1 after the last."""
+    place = take(counter)
+    while place < len(A.order):
+        i = A.order[place]
         if A.phase[i] != IDLE:
             return int(i)
-        i = take(counter)
+        place = take(counter)
     return -1
 
 

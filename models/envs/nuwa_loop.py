@@ -39,7 +39,7 @@ _FACTORS = np.array(ACTIONS)
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses phase needs intervals step_count lengths actions observations values rewards"
+    "addresses order phase needs intervals step_count lengths actions observations values rewards"
     " terminated truncated memory ring cursor counted loss_rate settings reward",
 )
 """The arrays of `models.envs.nuwa.NuwaBatch` that the loop reads and writes."""

@@ -33,9 +33,9 @@ SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses phase needs intervals step_count lengths actions observations values mask rewards"
-    " terminated truncated targets draining memory ring cursor unit most at_bound path_bps settings"
-    " observing shares reward",
+    "addresses order phase needs intervals step_count lengths actions observations values mask"
+    " rewards terminated truncated targets draining memory ring cursor unit most at_bound path_bps"
+    " settings observing shares reward",
 )
 """The arrays of `models.envs.tcco.TccoBatch` that the loop reads and writes."""
 
