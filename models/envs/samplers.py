@@ -11,6 +11,7 @@ from data.errors import UserError, unknown_name
 from data.netsim import capacity, scenario
 from data.netsim.scenario import Scenario
 from data.netsim.wireless import KINDS
+from models.envs.macc_scenarios import greedy_neighbours, many_senders
 
 Sampler = Callable[[np.random.Generator], Scenario]
 
@@ -188,50 +189,6 @@ def dumbbell() -> Sampler:
     return fixed("macc-fig4", "droptail", settings)
 
 
-def greedy_neighbours(rng: np.random.Generator) -> Scenario:
-    """MA-CC's dumbbell with others in it that no agent runs, so that a router can do some good.
-
-    One to three senders that agents run share the core (Table 1: 30 Mbps, 280 ms, a queue of 385
-    packets) with what does not heed its delay: one or two connections that run CUBIC or BBR, a
-    stream of UDP of up to 8 Mbps that comes and goes, and downloads of 500 kB, each present in
-    some episodes; one of them in all.
-    """
-    path = {"forward": ["access", "core"], "back": ["core_back", "back"]}
-    flows: list[dict[str, Any]] = [
-        {"name": "sender", "count": int(rng.integers(1, 4)), "start_spread_s": 0.5, "paths": [path]}
-    ]
-    sources: list[dict[str, Any]] = []
-    kinds = ["cubic", "bbr", "udp", "short"]
-    there = rng.random(len(kinds)) < (0.4, 0.3, 0.3, 0.4)
-    there[int(rng.integers(2))] |= not there.any()
-    for kind in (kind for kind, so in zip(kinds, there, strict=True) if so):
-        if kind == "udp":
-            rate = float(rng.uniform(2.0, 8.0))
-            sources.append({"path": ["access", "core"], "rate_mbps": rate, "poisson": True,
-                            "on_s": 4.0, "off_s": 4.0, "random_on_off": True})  # fmt: skip
-        elif kind == "short":
-            flows.append({"name": "short", "count": 12, "cc": "cubic", "size_bytes": 500_000,
-                          "start_gap_s": 5.0, "paths": [path]})  # fmt: skip
-        else:
-            count = int(rng.integers(1, 3))
-            flows.append({"name": kind, "count": count, "cc": kind, "start_spread_s": 5.0,
-                          "paths": [path]})  # fmt: skip
-    for flow in flows:
-        flow["window_bytes"] = 8 << 20
-    core = {"rate_mbps": 30.0, "delay_ms": 100.0, "queue_packets": 385, "queue": "agent"}
-    tree = {
-        "links": {
-            "access": {"rate_mbps": 100.0, "delay_ms": 40.0, "queue_packets": 1000},
-            "core": {**core, "loss": 0.0003, "loss_at": "exit"},
-            "core_back": core,
-            "back": {"rate_mbps": 100.0, "delay_ms": 40.0, "queue_packets": 1000},
-        },
-        "flows": flows,
-        "sources": sources,
-    }
-    return Scenario.parse(tree, "greedy neighbours")
-
-
 NAMED: dict[str, Callable[[], Sampler]] = {
     "alternating": lambda: alternating,
     "two_paths": lambda: two_paths,
@@ -239,6 +196,7 @@ NAMED: dict[str, Callable[[], Sampler]] = {
     "wireless": lambda: wireless,
     "dumbbell": dumbbell,
     "greedy_neighbours": lambda: greedy_neighbours,
+    "many_senders": lambda: many_senders,
 }
 """Samplers by the names that settings give them."""
 

@@ -15,7 +15,8 @@ from data.store import iter_connections
 from features import macc
 from features.intervals import observations
 from models.envs.macc import MaccBatch, MaccParams, MaccReward, parallel_env
-from models.envs.samplers import fixed, greedy_neighbours
+from models.envs.macc_scenarios import greedy_neighbours
+from models.envs.samplers import fixed
 
 pytestmark = pytest.mark.xdist_group("netsim")
 

@@ -11,8 +11,9 @@ import pytest
 from data.errors import UserError
 from features import nuwa
 from models.envs.macc import MaccBatch
+from models.envs.macc_scenarios import greedy_neighbours
 from models.envs.nuwa import NuwaBatch
-from models.envs.samplers import alternating, greedy_neighbours, wireless
+from models.envs.samplers import alternating, wireless
 from models.envs.scripted import (
     NuwaThresholds,
     at_random,
@@ -66,9 +67,8 @@ def test_a_trained_agent_is_played_in_its_environments_alone(
     assert command.main([*words, "--agent", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["environments"]["MA-CC, dumbbell"]
     assert [row["policy"] for row in rows if row["kind"] == "agent"] == ["macc, 200 steps, seed 7"]
-    assert [name for name, made in judge.agents([tmp_path]).items() if made] == [
-        name for name in judge.PROBLEMS if name.startswith("MA-CC")
-    ]
+    found = [name for name, made in judge.trained([tmp_path]).items() if made]
+    assert found == ["MA-CC, dumbbell", "MA-CC, greedy_neighbours"]
     assert command.main([*words, "--agent", str(tmp_path / "none")]) == 2
     assert "no checkpoint: name a folder" in capsys.readouterr().err
 
@@ -133,6 +133,51 @@ def test_teams_go_to_their_window_and_routers_drop_above_theirs() -> None:
     assert dropped > 0
     for i in range(4):
         assert (np.abs(batch.windows(i) - 150) <= 5).all()
+
+
+def test_a_router_that_drops_by_its_queue_beats_never_dropping_and_codel() -> None:
+    never, behind = "MA-CC, greedy_neighbours", "MA-CC, greedy_neighbours behind CoDel"
+    rows = {row[0]: row for name in (never, behind) for row in judge.PROBLEMS[name]}
+    window = "250 segments"
+    keep, codel, rule = (
+        judge.play(rows[name], 12).returns
+        for name in (window, f"{window}, CoDel", f"{window}, drop above 300 packets")
+    )
+    for other in (keep, codel):
+        gain, half = judge.interval(rule - other)
+        assert gain - half > 0
+
+
+def test_routers_are_compared_at_the_same_windows() -> None:
+    for name in ("MA-CC, greedy_neighbours", "MA-CC, many_senders"):
+        behind = judge.PROBLEMS[f"{name} behind CoDel"]
+        windows = [row[0] for row in judge.PROBLEMS[name] if row[1] == judge.CONSTANT]
+        assert [f"{w}, CoDel" for w in windows] == [r[0] for r in behind if r[1] == judge.CONSTANT]
+        for rows in (judge.PROBLEMS[name], behind):
+            assert [row[0] for row in rows if "drop" in row[0]] == [
+                f"{w}, drop above 300 packets" for w in windows
+            ]
+
+
+def test_a_policy_that_stands_in_two_problems_is_played_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played = []
+
+    def play(row: judge.Played, seeds: int, steps: int | None) -> judge.Result:
+        played.append(row[0])
+        return judge.Result(row[0], row[1], np.arange(seeds) + len(played), 1.0, 300.0)
+
+    monkeypatch.setattr(judge, "play", play)
+    assert command.main(["--only", "many_senders", "--seeds", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["environments"]
+    assert len(found) == 2
+    dropping = [
+        {row["policy"]: row["return"] for row in rows if "drop" in row["policy"]}
+        for rows in found.values()
+    ]
+    assert dropping[0] == dropping[1]
+    assert len(played) == len(set(played)) == sum(map(len, found.values())) - len(dropping[0])
 
 
 def test_random_routers_seldom_drop() -> None:

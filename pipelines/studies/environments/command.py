@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from data.files import write_text
 from pipelines.output import print_json, progress
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Play and print."""
     from data.errors import UserError
     from pipelines.studies.environments import classes, page
-    from pipelines.studies.environments.judge import PROBLEMS, agents, play
+    from pipelines.studies.environments.judge import PROBLEMS, Played, Result, play, trained
 
     if args.seeds < 2 or (args.steps is not None and args.steps < 1):
         raise UserError("--seeds: at least 2, an interval needs two; --steps: at least 1")
@@ -65,11 +64,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--out: the page has all environments: leave --only out")
     if args.out is not None and not args.out.is_file():
         raise UserError(f"{args.out}: no such page: name docs/environments.md")
-    trained = agents(args.agent)
-    every = [(name, played) for name, rows in chosen.items() for played in rows + trained[name]]
-    results: dict[str, list[Any]] = {name: [] for name in chosen}
+    more = trained(args.agent)
+    every = [(name, played) for name, rows in chosen.items() for played in rows + more[name]]
+    results: dict[str, list[Result]] = {name: [] for name in chosen}
+    # A policy that stands in two problems is played once.
+    done: dict[Played, Result] = {}
     for name, played in progress(every, "playing", len(every)):
-        results[name].append(play(played, args.seeds, args.steps))
+        if played not in done:
+            done[played] = play(played, args.seeds, args.steps)
+        results[name].append(done[played])
     found = {name: page.figures(rows) for name, rows in results.items()}
     made = page.table(found, args.seeds)
     of_classes = classes.figures(args.steps) if any("TCCO" in name for name in chosen) else []

@@ -15,12 +15,12 @@ from data.errors import UserError
 from data.student import quantile
 from models.envs.batching import Batching
 from models.envs.macc import MaccBatch, MaccParams
+from models.envs.macc_scenarios import greedy_neighbours, many_senders
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import (
     Sampler,
     alternating,
     dumbbell,
-    greedy_neighbours,
     mixed_paths,
     two_paths,
     wireless,
@@ -39,6 +39,9 @@ from models.envs.scripted import (
 from models.envs.tcco import TccoBatch
 
 RANDOM, HOLD, CONSTANT, SCRIPT, AGENT = "random", "hold", "constant", "script", "agent"
+
+DROP_ABOVE = 300
+"""Packets: 0.12 s of MA-CC's core, and less than the 500 that it serves in a step."""
 
 Maker = Callable[[int], Batching]
 Played = tuple[str, str, Maker, Callable[[], Policy]]
@@ -94,13 +97,7 @@ def _nuwa(sampler: Sampler) -> list[Played]:
 
 
 def _macc(sampler: Sampler, windows: tuple[int, ...], drops: tuple[int, ...]) -> list[Played]:
-    def make(n: int) -> Batching:
-        return MaccBatch(n, sampler, stagger=False)
-
-    def codel(n: int) -> Batching:
-        params = MaccParams(watch_other_queues=True)
-        return MaccBatch(n, _with_queue(sampler, "codel"), params=params, stagger=False)
-
+    make, codel = _team(sampler, "agent"), _team(sampler, "codel")
     middle = windows[len(windows) // 2]
     return [
         (RANDOM, RANDOM, make, lambda: at_random(1)),
@@ -110,6 +107,44 @@ def _macc(sampler: Sampler, windows: tuple[int, ...], drops: tuple[int, ...]) ->
         *((f"{middle} segments, drop above {d} packets", SCRIPT, make,
            lambda d=d: macc_policy(middle, d)) for d in drops),
     ]  # fmt: skip
+
+
+def _macc_routers(
+    name: str, sampler: Sampler, senders: int, windows: tuple[int, ...]
+) -> dict[str, list[Played]]:
+    """One router rule against never dropping, and the same against CoDel, at the same windows.
+
+    The constants are windows, in the first problem with routers that never drop, in the second
+    behind CoDel: so the rule stands beside the best window of each.
+    """
+    make, codel, pie = (_team(sampler, queue, senders) for queue in ("agent", "codel", "pie"))
+    middle = windows[len(windows) // 2]
+    dropping: list[Played] = [
+        (f"{w} segments, drop above {DROP_ABOVE} packets", SCRIPT, make, _held(w, DROP_ABOVE))
+        for w in windows
+    ]
+    return {
+        name: [
+            (RANDOM, RANDOM, make, lambda: at_random(1)),
+            (HOLD, HOLD, make, lambda: macc_policy(None)),
+            *((f"{w} segments", CONSTANT, make, _held(w)) for w in windows),
+            *dropping,
+        ],
+        f"{name} behind CoDel": [
+            *((f"{w} segments, CoDel", CONSTANT, codel, _held(w)) for w in windows),
+            *dropping,
+            (f"{middle} segments, PIE", SCRIPT, pie, _held(middle)),
+        ],
+    }
+
+
+def _held(window: int, drop_above: float = np.inf) -> Callable[[], Policy]:
+    return lambda: macc_policy(window, drop_above)
+
+
+def _team(sampler: Sampler, queue: str, senders: int = 3) -> Maker:
+    params = MaccParams(senders=senders, watch_other_queues=queue != "agent")
+    return lambda n: MaccBatch(n, _with_queue(sampler, queue), params=params, stagger=False)
 
 
 def _with_queue(sampler: Sampler, queue: str) -> Sampler:
@@ -127,15 +162,16 @@ PROBLEMS: dict[str, list[Played]] = {
     "TCCO, mixed_paths": _tcco(mixed_paths),
     "Nuwa, wireless": _nuwa(wireless),
     "MA-CC, dumbbell": _macc(dumbbell(), (150, 200, 235, 260, 300), (150, 250)),
-    "MA-CC, greedy_neighbours": _macc(greedy_neighbours, (100, 150, 235, 300, 400), (150, 250)),
+    **_macc_routers("MA-CC, greedy_neighbours", greedy_neighbours, 3, (150, 250, 350, 500, 700)),
+    **_macc_routers("MA-CC, many_senders", many_senders, 8, (25, 50, 100, 150)),
 }
 """Environment and scenarios -> the policies that are played in it."""
 KINDS = {"tcco": "TCCO", "nuwa": "Nuwa", "macc": "MA-CC"}
 """Agent -> how the names of its problems begin."""
 
 
-def agents(folders: Sequence[Path]) -> dict[str, list[Played]]:
-    """Rows of trained networks, each for all environments of its kind.
+def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
+    """Rows of trained networks, each for the environments of its kind with as many parts.
 
     Parameters
     ----------
@@ -155,16 +191,22 @@ def agents(folders: Sequence[Path]) -> dict[str, list[Played]]:
     found: dict[str, list[Played]] = {name: [] for name in PROBLEMS}
     if not folders:
         return found
+    from models.rl import agents
     from models.rl.policy import Greedy, kept
+    from models.rl.runner import make
 
     for folder in folders:
         agent, params, module = kept(folder)
         if agent not in KINDS:
             raise UserError(f"{folder}: {agent} isn't one of {', '.join(KINDS)}")
         label = f"{agent}, {params.steps} steps, seed {params.seed}"
+        parts = len(make(agents.agent(agent).maker, 1, 1, params.env).kinds)
         for name, rows in PROBLEMS.items():
-            if name.startswith(KINDS[agent]):
-                found[name].append((label, AGENT, rows[0][2], partial(Greedy, module)))
+            # Where routers run CoDel an agent has nothing to say.
+            if name.startswith(KINDS[agent]) and rows[0][1] == RANDOM:
+                maker = rows[0][2]
+                if len(maker(1).kinds) == parts:
+                    found[name].append((label, AGENT, maker, partial(Greedy, module)))
     return found
 
 
