@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+TRAINING_ONLY = ("twin_k",)
+"""Settings of environments that change the rewards that are learned from, not what they are."""
+
 
 def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float64]:
-    """Returns of episodes that the training hasn't seen.
+    """Returns of episodes that the training hasn't seen, in the environment's own reward.
 
     Parameters
     ----------
@@ -29,7 +32,10 @@ def greedy_returns(algorithm: Any, episodes: int, seed: int) -> NDArray[np.float
     lanes = min(episodes, algorithm.settings["num_envs"])
     rounds = -(-episodes // lanes)
     config = algorithm.config.copy(copy_frozen=False)
-    config.env_config = config.env_config | {"num_envs": lanes}
+    settings = dict(config.env_config["settings"])
+    for name in TRAINING_ONLY:
+        settings.pop(name, None)
+    config.env_config = config.env_config | {"num_envs": lanes, "settings": settings}
     config.debugging(seed=seed)
     runner = BatchRunner(config=config, worker_index=0, num_workers=0)
     runner.module = algorithm.learner.agent
