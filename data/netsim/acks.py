@@ -112,7 +112,7 @@ def on_ack(S: Any, p: int) -> None:
     if P.dsn > c.data_una:
         c.data_una = P.dsn
         c.edge = P.dsn + c.window
-    s.rx_window = P.grant
+    s.granted = P.grant
     before = s.delivered
     lost_before = s.lost
     old_una = s.snd_una

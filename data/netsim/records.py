@@ -43,7 +43,7 @@ def fill_subflow(s: Any, flow: Flow, name: str, first: bool) -> None:
     s["ack_delay"] = round(flow.ack_delay_ms * 1e6)
     s["read_every"] = round(flow.read_every_ms * 1e6)
     s["agent_k"], s["target_delay"] = flow.k, round(flow.target_delay_ms * 1e6)
-    s["rx_window"] = st.UNLIMITED
+    s["rx_window"] = s["granted"] = st.UNLIMITED
     s["per_ack"] = not flow.byte_counting
     for field in ("min_rtt", "rto_at", "rto_ev", "reo_at", "reo_ev", "pace_at", "pace_ev",
                   "delack_at", "delack_ev"):  # fmt: skip

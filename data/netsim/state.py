@@ -166,7 +166,7 @@ _SUBFLOW_INTEGERS = """
     # ends of recovery, timers, pacing, what an agent or a user sets
     mask_max room redundant_nxt prior_cwnd prior_ssthresh prr_delivered prr_out retrans_stamp
     pace_next tlp_t reo_ev pace_at pace_ev pace_burst ack_delay agent_cwnd target_delay
-    random retransmitted timeouts
+    random retransmitted timeouts granted
 """
 
 SUBFLOW_FIELDS = {

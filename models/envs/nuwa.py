@@ -19,7 +19,7 @@ from features.intervals import scaled
 from models.envs import nuwa_loop
 from models.envs.batching import Batching
 from models.envs.logged import Logged, Slot
-from models.envs.nuwa_loop import ACTIONS
+from models.envs.nuwa_loop import ACTIONS, K_HIGH, K_LOW
 from models.envs.nuwa_reward import NuwaReward
 from models.envs.samplers import Sampler, named, wireless
 
@@ -183,14 +183,22 @@ class NuwaSettings(Strict):
     """What `batch` makes environments of."""
 
     sampler: str = "wireless"
-    """A name of `models.envs.samplers.NAMED`, or a scenario."""
+    """As for `models.envs.samplers.named`."""
     reward: NuwaReward = NuwaReward()
     params: NuwaParams = NuwaParams()
+    twin_k: float | None = Field(None, ge=K_LOW, le=K_HIGH)
+    """Rewards are less those of a twin that keeps this k (ours); judging takes none off."""
 
 
 def batch(
     num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
 ) -> NuwaBatch:
     """Make a batch by plain settings, as a trainer has them; see `NuwaSettings`."""
+    from models.envs.nuwa_twin import TwinNuwaBatch
+
     made = NuwaSettings.parse(settings or {}, "environment")
-    return NuwaBatch(num_envs, named(made.sampler), made.reward, made.params, threads)
+    sampler = named(made.sampler)
+    options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
+    if made.twin_k is None:
+        return NuwaBatch(num_envs, sampler, **options)
+    return TwinNuwaBatch(num_envs, sampler, made.twin_k, **options)

@@ -16,6 +16,9 @@ from models.envs.macc_scenarios import greedy_neighbours, many_senders
 Sampler = Callable[[np.random.Generator], Scenario]
 
 _PACKET = 1500
+_SLOWEST_MBPS, _FASTEST_MBPS = 3.0, 150.0
+"""Mean rates of `wireless` and `measured` links (ours)."""
+_MEASURED = "measured:"
 
 
 def fixed(name: str, label: str = "", settings: dict[str, Any] | None = None) -> Sampler:
@@ -129,13 +132,16 @@ def wireless(rng: np.random.Generator) -> Scenario:
     application knows its own needs and not the path; half of the links lose packets at random.
     """
     kind = str(rng.choice(list(KINDS)))
-    mean = _log_uniform(rng, 3.0, 150.0)
+    mean = _log_uniform(rng, _SLOWEST_MBPS, _FASTEST_MBPS)
     link = {"generate": {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}}
     return _one_link(link, mean, rng)
 
 
 def measured(traces: Sequence[capacity.Trace]) -> Sampler:
-    """One flow over a measured link, drawn from the traces given.
+    """One flow over a measured link, drawn from the traces given; all else is as in `wireless`.
+
+    An episode begins anywhere in its trace, which repeats. Means outside 3 to 150 Mbps are brought
+    to the nearer of the two, the whole trace with them.
 
     Parameters
     ----------
@@ -152,9 +158,13 @@ def measured(traces: Sequence[capacity.Trace]) -> Sampler:
 
     def sample(rng: np.random.Generator) -> Scenario:
         trace = traces[int(rng.integers(len(traces)))]
-        pairs = [[float(t), float(r)] for t, r in zip(trace.time_s, trace.mbps, strict=True)]
-        link = {"steps": pairs, "period_s": trace.length_s}
-        return _one_link(link, float(trace.mbps.mean()), rng)
+        first = int(rng.integers(len(trace.time_s)))
+        times = np.roll((trace.time_s - trace.time_s[first]) % trace.length_s, -first)
+        own = float(trace.mbps.mean())
+        mean = min(_FASTEST_MBPS, max(_SLOWEST_MBPS, own))
+        rates = np.roll(trace.mbps, -first) * (mean / own)
+        pairs = [[float(t), float(r)] for t, r in zip(times, rates, strict=True)]
+        return _one_link({"steps": pairs, "period_s": trace.length_s}, mean, rng)
 
     return sample
 
@@ -204,9 +214,13 @@ NAMED: dict[str, Callable[[], Sampler]] = {
 def named(name: str) -> Sampler:
     """A sampler by its name in `NAMED`; any other is a scenario's, the same in every episode.
 
+    ``measured:DIR`` draws from the ingested directory's traces, but for those held out.
+
     Raises
     ------
     UserError
-        For an unknown scenario.
+        For an unknown scenario, or a directory that isn't an ingested one or has no traces.
     """
+    if name.startswith(_MEASURED):
+        return measured(capacity.split(capacity.ingested(name.removeprefix(_MEASURED)))[0])
     return NAMED[name]() if name in NAMED else fixed(name)

@@ -104,17 +104,17 @@ class NuwaThresholds:
     """Large k where the delay is far from its target, small k near it.
 
     k goes up while the queueing delay is above T_d, to bring it down soon, and while it is below a
-    share ``low`` of T_d, to fill the link soon; else it goes down. The queueing delay is the
-    one-way delay over the least one that the episode has shown.
+    share ``low`` of T_d or below ``empty_us``, to fill the link soon; else it goes down. The
+    queueing delay is the one-way delay over the least one that the episode has shown.
 
     Parameters
     ----------
-    low : float
-        0 leaves the second rule out.
+    low, empty_us : float
+        Both 0 leave the second rule out.
     """
 
-    def __init__(self, low: float = 0.2) -> None:
-        self._low = low
+    def __init__(self, low: float = 0.2, empty_us: float = 0.0) -> None:
+        self._low, self._empty_us = low, empty_us
         self._least: NDArray[np.float64] | None = None
 
     def __call__(self, batch: NuwaBatch) -> Actions:
@@ -126,7 +126,7 @@ class NuwaThresholds:
         self._least = np.where(batch.started, delay, np.minimum(self._least, delay))
         queueing = np.where(np.isfinite(delay), delay - self._least, 0.0)
         target = now[:, nuwa.TARGET]
-        up = (queueing > target) | (queueing < self._low * target)
+        up = (queueing > target) | (queueing < np.maximum(self._low * target, self._empty_us))
         raised = np.where(now[:, nuwa.GAIN] < 1e3 * K_HIGH, ACTIONS.index(2.85), 1)
         lowered = np.where(now[:, nuwa.GAIN] > 1e3 * K_LOW, ACTIONS.index(0.25), 1)
         return np.where(up, raised, lowered)[:, None]

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+TRAINING_ONLY = ("twin_k",)
+"""Settings of environments that change the rewards that are learned from, not what they are."""
+
 
 def greedy_returns(
     algorithm: Any, episodes: int, seed: int, module: Any = None
 ) -> NDArray[np.float64]:
-    """Returns of episodes that the training hasn't seen.
+    """Returns of episodes that the training hasn't seen, in the environment's own reward.
 
     Parameters
     ----------
@@ -32,7 +35,10 @@ def greedy_returns(
     lanes = min(episodes, algorithm.settings["num_envs"])
     rounds = -(-episodes // lanes)
     config = algorithm.config.copy(copy_frozen=False)
-    config.env_config = config.env_config | {"num_envs": lanes}
+    settings = dict(config.env_config["settings"])
+    for name in TRAINING_ONLY:
+        settings.pop(name, None)
+    config.env_config = config.env_config | {"num_envs": lanes, "settings": settings}
     # In this process and with its threads, wherever the training samples.
     config.num_env_runners = 0
     config.debugging(seed=seed)

@@ -11,12 +11,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from data.errors import UserError
+from data.ingest import Settings, ingest
 from data.netsim.capacity import Trace
 from data.netsim.scenario import Scenario
 from data.store import iter_connections
 from features import nuwa
 from features.intervals import observations
-from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward
+from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward, batch
 from models.envs.samplers import measured, wireless
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -118,6 +119,48 @@ def test_measured_traces_can_be_trained_on() -> None:
     assert sum(received) * 8 / 6e6 == pytest.approx(3.0, rel=0.1)
     with pytest.raises(UserError, match="none to draw from"):
         measured([])
+
+
+@pytest.mark.parametrize(("own", "mean"), [(1.0, 3.0), (40.0, 40.0), (600.0, 150.0)])
+def test_measured_links_are_as_varied_as_generated_ones(own: float, mean: float) -> None:
+    rates = np.linspace(0.5, 1.5, 100) * own
+    sampler = measured([Trace("t", "cellular", np.arange(100.0), rates, 100.0)])
+    specs = [sampler(np.random.default_rng(seed)) for seed in range(200)]
+    links = [spec.links["cell"] for spec in specs]
+    firsts = {link.steps[0][1] for link in links if link.steps}
+    assert len(firsts) > 60
+    for link in links:
+        assert link.steps is not None
+        times, got = np.array(link.steps).T
+        assert times[0] == 0
+        assert (np.diff(times) > 0).all()
+        assert got.mean() == pytest.approx(mean)
+        # The trace itself, begun elsewhere.
+        assert np.sort(got) == pytest.approx(rates * mean / own)
+    targets = np.array([spec.flows[0].target_delay_ms for spec in specs])
+    queues_ms = np.array([link.queue_packets for link in links]) * 12.0 / mean
+    assert targets.min() < 15
+    assert targets.max() > 150
+    # No queue is below 20 packets, which are 80 ms of the slowest links.
+    assert queues_ms.min() < 81
+    assert queues_ms.max() > 300
+    assert 0.4 < np.mean([link.loss > 0 for link in links]) < 0.6
+
+
+def test_measured_traces_are_named_by_their_directory(tmp_path: Path) -> None:
+    lines = "".join(f"{t} {3 + t % 5}\n" for t in range(100))
+    for name in ("bus", "train", "car"):
+        (tmp_path / f"{name}.txt").write_text(lines, encoding="utf-8")
+    logs = sorted(tmp_path.glob("*.txt"))
+    ingest(logs, tmp_path / "out", settings=Settings(jobs=1))
+    env = batch(2, 1, {"sampler": f"measured:{tmp_path / 'out'}"})
+    env.reset(1)
+    for _ in range(100):
+        env.step(np.ones((2, 1), np.int64))
+    assert (env.values[:, 0, nuwa.RECEIVED] * 8e-5 < 8.0).all()
+    env.close()
+    with pytest.raises(UserError, match="not an ingested directory"):
+        batch(1, 1, {"sampler": f"measured:{tmp_path / 'nowhere'}"})
 
 
 def test_mistakes_are_explained() -> None:

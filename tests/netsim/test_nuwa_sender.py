@@ -10,9 +10,15 @@ from data.netsim.scenario import Scenario
 pytestmark = pytest.mark.xdist_group("netsim")
 
 
-def network(seed: int, flows: list[dict[str, Any]], queue_packets: int) -> Network:
+def network(
+    seed: int,
+    flows: list[dict[str, Any]],
+    queue_packets: int,
+    steps: list[list[float]] | None = None,
+) -> Network:
+    rate: dict[str, Any] = {"rate_mbps": 10} if steps is None else {"steps": steps}
     links = {
-        "cell": {"rate_mbps": 10, "delay_ms": 20, "queue_packets": queue_packets},
+        "cell": {**rate, "delay_ms": 20, "queue_packets": queue_packets},
         "back": {"delay_ms": 20},
     }
     paths = {"paths": [{"forward": ["cell"], "back": ["back"]}]}
@@ -45,3 +51,24 @@ def test_a_queue_that_never_reaches_the_target_is_shared() -> None:
     shares = net.state.conn["data_rcv"] - received
     assert shares.min() > 0.02 * shares.sum()
     assert (link["dropped"] - dropped) / (link["arrived"] - arrived) < 0.05
+
+
+@pytest.mark.parametrize("low_mbps", [0.05, 1.0])
+def test_the_window_comes_back_after_a_fall_of_the_rate(low_mbps: float) -> None:
+    steps = [[0.0, 5.0], [10.0, low_mbps], [14.0, 5.0]]
+    net = network(0, [{"name": "f", "target_delay_ms": 20}], 60, steps)
+    net.advance(16.0)
+    received = int(net.state.conn["data_rcv"][0])
+    net.advance(19.0)
+    rate = (int(net.state.conn["data_rcv"][0]) - received) * 1448 * 8 / 3e6
+    assert rate > 4.5
+
+
+def test_a_rise_of_the_delay_is_no_noise() -> None:
+    steps = [[0.0, 5.0], [10.0, 0.05], [14.0, 5.0]]
+    net = network(0, [{"name": "f", "target_delay_ms": 20}], 60, steps)
+    net.advance(13.9)
+    sub = net.subflows(0)
+    # Seconds of queue, exactly measured: the filter follows them.
+    assert sub["nw_noise"][0] < 1e3
+    assert sub["nw_delay"][0] > 1e3

@@ -119,6 +119,24 @@ def test_a_fixed_k_stays_and_thresholds_move_it() -> None:
     assert {1000, 9000} <= seen
 
 
+def test_k_over_time_beats_every_large_fixed_k() -> None:
+    rows = {row[0]: row for row in judge.PROBLEMS["Nuwa, wireless"]}
+    fixed = [judge.play(rows[f"k {k}"], 32).returns for k in (7, 8, 9)]
+    ruled = judge.play(rows["above T_d or below 2 ms"], 32).returns
+    for returns in fixed:
+        gain, half = judge.interval(ruled - returns)
+        assert gain > half
+
+
+@pytest.mark.parametrize(("name", "lossy"), [("no loss", False), ("loss", True)])
+def test_halves_hold_what_they_say(name: str, lossy: bool) -> None:
+    batch = judge.PROBLEMS[f"Nuwa, wireless, {name}"][0][2](6)
+    batch.reset(0)
+    losses = np.array([network.link("cell")["loss_model"] for network in batch.networks])
+    assert ((losses > 0) == lossy).all()
+    batch.close()
+
+
 def test_teams_go_to_their_window_and_routers_drop_above_theirs() -> None:
     batch, policy = MaccBatch(4, greedy_neighbours, stagger=False), macc_policy(150, 0.0)
     batch.reset(0)

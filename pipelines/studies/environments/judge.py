@@ -93,7 +93,21 @@ def _nuwa(sampler: Sampler) -> list[Played]:
           for k in range(1, 10)),
         *((f"thresholds, {low:g} of T_d", SCRIPT, make, lambda low=low: NuwaThresholds(low))
           for low in (0.0, 0.1, 0.2)),
+        *((f"above T_d or below {ms} ms", SCRIPT, make, lambda ms=ms: NuwaThresholds(0.0, 1e3 * ms))
+          for ms in (1, 2, 4)),
     ]  # fmt: skip
+
+
+def _losing(sampler: Sampler, packets: bool) -> Sampler:
+    """The scenarios whose first link loses packets at random, or those where none does."""
+
+    def sample(rng: np.random.Generator) -> Any:
+        while True:
+            spec = sampler(rng)
+            if (next(iter(spec.links.values())).loss > 0) is packets:
+                return spec
+
+    return sample
 
 
 def _macc(sampler: Sampler, windows: tuple[int, ...], drops: tuple[int, ...]) -> list[Played]:
@@ -161,6 +175,8 @@ PROBLEMS: dict[str, list[Played]] = {
     "TCCO, two_paths": _tcco(two_paths),
     "TCCO, mixed_paths": _tcco(mixed_paths),
     "Nuwa, wireless": _nuwa(wireless),
+    "Nuwa, wireless, no loss": _nuwa(_losing(wireless, packets=False)),
+    "Nuwa, wireless, loss": _nuwa(_losing(wireless, packets=True)),
     "MA-CC, dumbbell": _macc(dumbbell(), (150, 200, 235, 260, 300), (150, 250)),
     **_macc_routers("MA-CC, greedy_neighbours", greedy_neighbours, 3, (150, 250, 350, 500, 700)),
     **_macc_routers("MA-CC, many_senders", many_senders, 8, (25, 50, 100, 150)),

@@ -1,0 +1,65 @@
+"""Nuwa's environment with rewards less a twin's: what k gains, not what a trace is worth.
+
+Returns differ much more between traces than between policies. A twin has the same traces and the
+same seeds, and keeps one k: the difference to it is what a policy can do something about.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from models.envs.batching import Array
+from models.envs.nuwa import NuwaBatch
+from models.envs.samplers import Sampler
+from models.envs.scripted import nuwa_hold, with_k
+
+
+class TwinNuwaBatch(NuwaBatch):
+    """A batch whose rewards are less those that a second one gets with a fixed k.
+
+    Everything else, observations and ends of episodes included, is of the batch itself. A twin
+    whose finite flow has arrived earlier takes nothing off any more.
+
+    Parameters
+    ----------
+    num_envs : int
+    sampler : Sampler
+    twin_k : float
+        The twin's k, which it keeps.
+    **options
+        As for `NuwaBatch`, for both.
+    """
+
+    def __init__(self, num_envs: int, sampler: Sampler, twin_k: float, **options: Any) -> None:
+        super().__init__(num_envs, sampler, **options)
+        self.twin = NuwaBatch(num_envs, with_k(sampler, twin_k), **options)
+
+    def reset(self, seed: int) -> None:
+        """Begin an episode everywhere, of both."""
+        super().reset(seed)
+        self.twin.reset(seed)
+
+    def step(self, actions: Array) -> None:
+        """Act, and let the twin hold its k."""
+        twin = self.twin
+        begins = self.terminated | self.truncated
+        arrived = twin.terminated & ~begins
+        # The twin's episodes end when the batch's own do, and no sooner.
+        twin.terminated[:], twin.truncated[:] = self.terminated, self.truncated
+        super().step(actions)
+        twin.step(nuwa_hold(twin))
+        self.rewards[~arrived] -= twin.rewards[~arrived]
+
+    def close(self) -> None:
+        """End the threads of both."""
+        super().close()
+        self.twin.close()
+
+    def get_state(self) -> dict[str, Any]:
+        """All that decides what comes next, the twin's too."""
+        return {**super().get_state(), "twin": self.twin.get_state()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on where `get_state` was called, to the bit."""
+        super().set_state(state)
+        self.twin.set_state(state["twin"])
