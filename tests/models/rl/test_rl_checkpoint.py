@@ -9,6 +9,7 @@ from models.rl import checkpoint
 TREE = {
     "network": {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3)},
     "optimiser": {"0": {"step": np.array(3, np.float32)}},
+    "best": {},
     "run": {
         "ring": {"over": np.array([True, False]), "whole": np.arange(24).reshape(4, 6)[:, ::2]},
         "rng": {"state": 2**127 + 5, "pos": 3},
