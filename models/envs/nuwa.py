@@ -85,7 +85,7 @@ class NuwaBatch(Batching):
         self._bind(nuwa_loop, p.model_dump(), reward=(reward or NuwaReward()).numbers())
 
     def history(self, i: int) -> NDArray[np.float64]:
-        """An environment's last vectors in their units, oldest first: [context, 6]."""
+        """An environment's last vectors in their units, oldest first: [context, 7]."""
         return np.roll(self.ring[i], -1 - int(self.cursor[i]), axis=0)
 
     def gain(self, i: int) -> float:

@@ -100,12 +100,11 @@ def with_k(sampler: Sampler, k: float) -> Sampler:
     return sample
 
 
-class NuwaThresholds:
+def nuwa_thresholds(low: float = 0.2, empty_us: float = 0.0) -> Policy:
     """Large k where the delay is far from its target, small k near it.
 
     k goes up while the queueing delay is above T_d, to bring it down soon, and while it is below a
-    share ``low`` of T_d or below ``empty_us``, to fill the link soon; else it goes down. The
-    queueing delay is the one-way delay over the least one that the episode has shown.
+    share ``low`` of T_d or below ``empty_us``, to fill the link soon; else it goes down.
 
     Parameters
     ----------
@@ -113,23 +112,15 @@ class NuwaThresholds:
         Both 0 leave the second rule out.
     """
 
-    def __init__(self, low: float = 0.2, empty_us: float = 0.0) -> None:
-        self._low, self._empty_us = low, empty_us
-        self._least: NDArray[np.float64] | None = None
-
-    def __call__(self, batch: NuwaBatch) -> Actions:
-        """Actions int64 array [N, 1]."""
+    def act(batch: NuwaBatch) -> Actions:
         now = batch.values[:, 0]
-        delay = np.where(now[:, nuwa.DELAY] > 0, now[:, nuwa.DELAY], np.inf)
-        if self._least is None:
-            self._least = np.full(len(delay), np.inf)
-        self._least = np.where(batch.started, delay, np.minimum(self._least, delay))
-        queueing = np.where(np.isfinite(delay), delay - self._least, 0.0)
-        target = now[:, nuwa.TARGET]
-        up = (queueing > target) | (queueing < np.maximum(self._low * target, self._empty_us))
+        queueing, target = now[:, nuwa.QUEUEING], now[:, nuwa.TARGET]
+        up = (queueing > target) | (queueing < np.maximum(low * target, empty_us))
         raised = np.where(now[:, nuwa.GAIN] < 1e3 * K_HIGH, ACTIONS.index(2.85), 1)
         lowered = np.where(now[:, nuwa.GAIN] > 1e3 * K_LOW, ACTIONS.index(0.25), 1)
         return np.where(up, raised, lowered)[:, None]
+
+    return act
 
 
 def macc_policy(window: int | None, drop_above: float = np.inf) -> Policy:

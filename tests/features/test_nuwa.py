@@ -22,9 +22,18 @@ def test_amounts_are_differences_and_states_stay() -> None:
             gain_milli=7000,
         )
     )
-    assert first.tolist() == [3000, 9000, 10, 21, 5, 7000]
+    assert first.tolist() == [3000, 9000, 10, 21, 5, 7000, 0]
     # Nothing came: there is no new delay.
     second = observer.update(batch(received_bytes=3000, rcv_wnd_bytes=8000, rcv_queue_bytes=0))
-    assert second.tolist() == [0, 8000, 0, 21, 5, 7000]
-    assert observer.update({}).tolist() == [0, 8000, 0, 21, 5, 7000]
+    assert second.tolist() == [0, 8000, 0, 21, 5, 7000, 0]
+    assert observer.update({}).tolist() == [0, 8000, 0, 21, 5, 7000, 0]
     assert len(nuwa.FEATURES) == len(nuwa.HALF)
+
+
+def test_the_queueing_delay_is_over_the_least_so_far() -> None:
+    observer = nuwa.ReceiverObserver()
+    seen = []
+    for delay in (0, 40, 55, 30, 30, 90):
+        batch = {"owd_us": (np.zeros(1, np.int64), np.array([delay]))} if delay else {}
+        seen.append(observer.update(batch)[nuwa.QUEUEING])
+    assert seen == [0, 0, 15, 0, 0, 60]

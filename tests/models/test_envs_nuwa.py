@@ -54,7 +54,7 @@ def test_the_checker_passes() -> None:
 def test_it_is_registered() -> None:
     env = gymnasium.make("models.envs:cczoo/Nuwa-v0", sampler=slow)
     observation, _ = env.reset(seed=1)
-    assert observation.shape == (8, 6)
+    assert observation.shape == (8, 7)
     assert env.action_space.n == 5  # type: ignore[attr-defined]
     assert NuwaParams().steps == 800
 

@@ -15,10 +15,10 @@ from models.envs.macc_scenarios import greedy_neighbours
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import alternating, wireless
 from models.envs.scripted import (
-    NuwaThresholds,
     at_random,
     macc_policy,
     nuwa_hold,
+    nuwa_thresholds,
     tcco_constant,
     with_k,
 )
@@ -107,7 +107,7 @@ def test_windows_are_reached_and_kept_but_for_the_expflags_steps() -> None:
 
 def test_a_fixed_k_stays_and_thresholds_move_it() -> None:
     fixed = NuwaBatch(4, with_k(wireless, 3.0), stagger=False)
-    moved, thresholds = NuwaBatch(4, wireless, stagger=False), NuwaThresholds(0.2)
+    moved, thresholds = NuwaBatch(4, wireless, stagger=False), nuwa_thresholds(0.2)
     fixed.reset(0)
     moved.reset(0)
     seen = set()

@@ -26,11 +26,11 @@ from models.envs.samplers import (
     wireless,
 )
 from models.envs.scripted import (
-    NuwaThresholds,
     Policy,
     at_random,
     macc_policy,
     nuwa_hold,
+    nuwa_thresholds,
     tcco_constant,
     tcco_hold,
     tcco_tracking,
@@ -91,10 +91,10 @@ def _nuwa(sampler: Sampler) -> list[Played]:
         (HOLD, HOLD, make, lambda: nuwa_hold),
         *((f"k {k}", CONSTANT, lambda n, k=k: make(n, float(k)), lambda: nuwa_hold)
           for k in range(1, 10)),
-        *((f"thresholds, {low:g} of T_d", SCRIPT, make, lambda low=low: NuwaThresholds(low))
+        *((f"thresholds, {low:g} of T_d", SCRIPT, make, lambda low=low: nuwa_thresholds(low))
           for low in (0.0, 0.1, 0.2)),
-        *((f"above T_d or below {ms} ms", SCRIPT, make, lambda ms=ms: NuwaThresholds(0.0, 1e3 * ms))
-          for ms in (1, 2, 4)),
+        *((f"above T_d or below {ms} ms", SCRIPT, make,
+           lambda ms=ms: nuwa_thresholds(0.0, 1e3 * ms)) for ms in (1, 2, 4)),
     ]  # fmt: skip
 
 
