@@ -51,7 +51,7 @@ class Best:
             self.network = {name: tensor.numpy().copy() for name, tensor in network.items()}
 
     def module(self, algorithm: Any) -> Any:
-        """The network: the best one, or the last where none was judged."""
+        """The network: the best one, or the last if none was judged."""
         if not self.network:
             return algorithm.learner.agent
         found = algorithm.config.rl_module_spec.build()

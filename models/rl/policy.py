@@ -66,7 +66,7 @@ def kept(folder: Path) -> tuple[str, Run, Any]:
     params : Run
         Its training's settings.
     module : AgentModule
-        The network that was best in validation; the last one where none was judged.
+        The network that was best in validation; the last one if none was judged.
 
     Raises
     ------

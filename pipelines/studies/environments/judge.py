@@ -99,7 +99,7 @@ def _nuwa(sampler: Sampler) -> list[Played]:
 
 
 def _losing(sampler: Sampler, packets: bool) -> Sampler:
-    """The scenarios whose first link loses packets at random, or those where none does."""
+    """The scenarios whose first link loses packets at random, or those of which none does."""
 
     def sample(rng: np.random.Generator) -> Any:
         while True:
@@ -218,7 +218,7 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
         label = f"{agent}, {params.steps} steps, seed {params.seed}"
         parts = len(make(agents.agent(agent).maker, 1, 1, params.env).kinds)
         for name, rows in PROBLEMS.items():
-            # Where routers run CoDel an agent has nothing to say.
+            # Behind CoDel an agent has nothing to say.
             if name.startswith(KINDS[agent]) and rows[0][1] == RANDOM:
                 maker = rows[0][2]
                 if len(maker(1).kinds) == parts:
