@@ -25,15 +25,15 @@ from models.rl.params import Run
 from pipelines.rl.changes import changes
 
 SMALL: dict[str, dict[str, Any]] = {
-    "recall": {"num_envs": 16, "steps": 10_000},
+    "recall": {"num_envs": 16, "steps": 10_000, "validate_every": 1_000},
     "recall-transformer": {
         "num_envs": 16, "steps": 4_000, "width": 32, "subflow_width": 16, "context": 6,
         "learning_starts": 400, "capacity": 3_000, "alpha": 0.6, "target_every": 500,
-        "report_every": 200,
+        "report_every": 200, "validate_every": 1_000,
     },
     "matrix": {
         "num_envs": 16, "steps": 8_000, "learning_starts": 400, "capacity": 3_000, "batch": 64,
-        "report_every": 200,
+        "report_every": 200, "validate_every": 1_000,
     },
 }  # fmt: skip
 """The rings are so small that the oldest rows are overwritten."""
