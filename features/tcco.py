@@ -81,13 +81,13 @@ def memory(params: TccoObservation) -> Float:
     """What `observe` remembers of a subflow, before its first interval; float64 array."""
     _, life, peak_intervals, _ = settings(params).tolist()
     result = np.zeros(_HEAD + peak_intervals + 2 * life)
-    result[_HEAD + peak_intervals + life :] = np.inf
+    result[_HEAD + peak_intervals + life :] = result[_LEAST] = np.inf
     return result
 
 
-# Places in the memory: counts and last values, then rates of the last intervals, then each
-# interval's peak and least RTT as long as they live.
-_COUNT, _BASE, _STILL, _ACKED, _DELIVERED, _KNOWS, _RTT, _WINDOW, _HEAD = range(9)
+# Places in the memory: counts, last values and what is largest and least of all that live; then
+# rates of the last intervals, then each interval's peak and least RTT as long as they live.
+_COUNT, _BASE, _STILL, _ACKED, _DELIVERED, _KNOWS, _RTT, _WINDOW, _PEAK, _LEAST, _HEAD = range(11)
 _S_ACK, _S_DELIVERED = CODES["ack"], CODES["delivered_bytes"]
 _S_RTT, _S_WINDOW = CODES["rtt_us"], CODES["snd_cwnd"]
 
@@ -121,14 +121,19 @@ def observe(seen: Any, first: int, memory: Any, settings: Any, values: Any) -> N
     for i in range(span):
         total += memory[recent + i]
     # ACKs come in bursts: a single interval's rate would be a peak of the noise.
-    memory[peaks + count % life] = total / min(count + 1, span)
+    now = total / min(count + 1, span)
     rtt = seen[first + _S_RTT]
-    memory[lows + count % life] = float(rtt.least) if rtt.n > 0 else np.inf
+    low = float(rtt.least) if rtt.n > 0 else np.inf
+    old, old_low = memory[peaks + count % life], memory[lows + count % life]
+    memory[peaks + count % life], memory[lows + count % life] = now, low
     memory[_COUNT] = count + 1
-    peak, least = 0.0, np.inf
-    for i in range(min(count + 1, life)):
-        peak = max(peak, memory[peaks + i])
-        least = min(least, memory[lows + i])
+    # All that live are looked through only when the largest or the least of them has just died.
+    peak, least = max(memory[_PEAK], now), min(memory[_LEAST], low)
+    if old >= peak > now:
+        peak = memory[peaks : peaks + life].max()
+    if old_low <= least < low:
+        least = memory[lows : lows + life].min()
+    memory[_PEAK], memory[_LEAST] = peak, least
     if least < np.inf:
         memory[_BASE] = least
     before = memory[_WINDOW]

@@ -130,7 +130,7 @@ class Network:
         Returns
         -------
         float64 array [subflows]
-            bit/s; 0 if no link has a rate. To be called before the simulation begins.
+            bit/s; 0 if no link has a rate. A rate that steps counts by the mean of its steps.
         """
         rates = np.zeros(len(self.subflows(index)))
         for k, first in enumerate(self.subflows(index)["forward"]):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from data.netsim.event_loop import advance
 from data.netsim.jit import JIT_OFF, pointer
 from data.netsim.network import Network
 from data.netsim.seen import CODES
-from data.netsim.state import LOG, VARIABLES
+from data.netsim.state import DONE, LOG, VARIABLES
 from data.schema import SAMPLED
 from models.envs.loop import ACT, BEGIN, IDLE
 from models.envs.samplers import Sampler
@@ -31,7 +31,7 @@ from models.envs.samplers import Sampler
 Array = NDArray[Any]
 
 _AHEAD, _MADE_AT_ONCE = 16, 2
-"""Steps before its beginning in which an episode is made; how many are in one step."""
+"""Steps before its beginning in which an episode is made; how many are at a time."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it, taken modulo 1, are spread evenly however many there are."""
 _SAMPLED = np.array([CODES[name] for name in SAMPLED])
@@ -134,7 +134,7 @@ class Batching(ABC):
         np.logical_or(self.terminated, self.truncated, out=self.started)
         self.phase[:] = ACT
         for i in map(int, np.flatnonzero(self.started)):
-            self.networks[i] = self._made.pop(i, None) or self._network(i)
+            self.networks[i] = self._made.pop(i) if i in self._made else self._network(i)
             self._begin(i)
         # Slow start takes long: whoever began it last would keep the other threads waiting.
         self.order[:] = np.argsort(~self.started, kind="stable")
@@ -182,8 +182,13 @@ class Batching(ABC):
         self._loop = loop
 
     def _go(self) -> None:
-        """Call the compiled function: every environment that isn't idle goes on."""
-        self._loop.run(self._counter, self._event_loop, self._arrays)
+        """What each thread does: go on with environments, and give them room where they need it."""
+        i = -1
+        while (i := self._loop.run(self._counter, self._event_loop, i, self._arrays)) >= 0:
+            network = self.networks[i]
+            network.make_room(int(self.needs[i]))
+            self.addresses[i] = network.address
+            self.needs[i] = DONE
 
     def _network(self, i: int) -> Network:
         """The network of an environment's next episode."""
@@ -219,14 +224,13 @@ class Batching(ABC):
             else:
                 self._pool = self._pool or ThreadPoolExecutor(self.threads)
                 under_way = [self._pool.submit(self._go) for _ in range(self.threads)]
-                self._make_ahead()
+                try:
+                    self._make_ahead()
+                finally:
+                    # Whatever happens here, they write to arrays that must stay until then.
+                    wait(under_way)
                 for done in under_way:
                     done.result()
-            for i in np.flatnonzero(self.needs):
-                network = self.networks[i]
-                network.make_room(int(self.needs[i]))
-                self.addresses[i] = network.address
-                self.needs[i] = 0
             if self.keep_log:
                 self._keep_samples()
             if not self.phase.any():

@@ -18,7 +18,12 @@ INTERVAL_NS, ONE_BY_ONE = range(len(SHARED))
 
 @compiled
 def next_one(counter: Any, A: Any) -> int:
-    """Take environments by the threads' counter until one isn't idle; -1 after the last."""
+    """Take environments by the threads' counter until one isn't idle; -1 after the last.
+
+    Each loop's ``run`` goes on with environment ``i`` first, if it isn't -1, and then with those
+    that it takes. It comes back with one whose arrays are too small (``needs`` says which), to be
+    called again with it, or with -1 when all are done.
+    """
     place = take(counter)
     while place < len(A.order):
         i = A.order[place]

@@ -9,7 +9,7 @@ from data.netsim.jit import compiled, entry
 from data.netsim.readings import in_flight, waiting
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import CODEL, OPEN, VARIABLES
+from data.netsim.state import CODEL, DONE, OPEN, VARIABLES
 from features import macc
 from features.intervals import scale
 from models.envs.loop import (
@@ -50,12 +50,16 @@ _OUT, _OFFERED, _DROPPED = (
 
 
 @entry
-def run(counter: Any, event_loop: Any, A: Any) -> None:
-    """Take environments from the counter and go on with each until its step is done."""
-    i = next_one(counter, A)
-    while i >= 0:
-        _go_on(event_loop, A, i)
+def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+    """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
+    while True:
+        if i >= 0:
+            _go_on(event_loop, A, i)
+            if A.needs[i] != DONE:
+                return i
         i = next_one(counter, A)
+        if i < 0:
+            return i
 
 
 @compiled

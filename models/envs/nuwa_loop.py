@@ -10,7 +10,7 @@ import numpy as np
 from data.netsim.jit import compiled, entry
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import VARIABLES
+from data.netsim.state import DONE, VARIABLES
 from features import nuwa
 from features.intervals import scale
 from models.envs.loop import (
@@ -57,12 +57,16 @@ _TARGET, _GAIN = CODES["target_delay_us"], CODES["gain_milli"]
 
 
 @entry
-def run(counter: Any, event_loop: Any, A: Any) -> None:
-    """Take environments from the counter and go on with each until its step is done."""
-    i = next_one(counter, A)
-    while i >= 0:
-        _go_on(event_loop, A, i)
+def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+    """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
+    while True:
+        if i >= 0:
+            _go_on(event_loop, A, i)
+            if A.needs[i] != DONE:
+                return i
         i = next_one(counter, A)
+        if i < 0:
+            return i
 
 
 @compiled

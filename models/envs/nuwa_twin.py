@@ -44,9 +44,10 @@ class TwinNuwaBatch(NuwaBatch):
         twin = self.twin
         begins = self.terminated | self.truncated
         arrived = twin.terminated & ~begins
-        # The twin's episodes end when the batch's own do, and no sooner.
-        twin.terminated[:], twin.truncated[:] = self.terminated, self.truncated
+        ended = self.terminated.copy(), self.truncated.copy()
         super().step(actions)
+        # The twin's episodes end when the batch's own do, and no sooner.
+        twin.terminated[:], twin.truncated[:] = ended
         twin.step(nuwa_hold(twin))
         self.rewards[~arrived] -= twin.rewards[~arrived]
 

@@ -120,8 +120,13 @@ def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
         }
         links[f"{name}_back"] = path["back"]
     routes = [{"forward": [name], "back": [f"{name}_back"]} for name in ("one", "two")]
-    # A receiver that never holds the paths up: they hold up to 19 MB each.
-    flows = [{"name": "mptcp", "paths": routes, "window_bytes": 256 << 20}]
+    # A receiver that never holds the paths up: all that comes while the slowest repairs a loss.
+    waits_ms = [
+        max(p["delays"]) + p["back"].get("delay_ms", 0.0) + 12.0 * p["queue"] / min(p["rates"])
+        for p in paths
+    ]
+    window = round(3 * sum(max(p["rates"]) for p in paths) * 125 * max(waits_ms))
+    flows = [{"name": "mptcp", "paths": routes, "window_bytes": max(6 << 20, window)}]
     return Scenario.parse({"links": links, "flows": flows}, "two paths")
 
 

@@ -24,7 +24,7 @@ from models.envs.tcco_reward import TccoReward
 
 Float = NDArray[np.float64]
 Observation = NDArray[np.float32]
-Reward = Callable[[Float, int, bool, bool], float]
+Reward = Callable[[Float, int, int, bool, float], float]
 
 
 class TccoParams(Strict):
@@ -98,7 +98,7 @@ class TccoBatch(Batching):
         self.draining = np.zeros((n, parts), np.int64)
         self.unit = np.zeros((n, parts), np.int64)
         self.most = np.zeros((n, parts), np.int64)
-        self.at_bound = np.zeros((n, parts), bool)
+        self.at_bound = np.zeros((n, parts), np.int64)
         self.path_bps = np.zeros((n, parts))
         self._empty = tcco.memory(p.observation)
         self.memory = np.tile(self._empty, (n, parts, 1))
@@ -199,8 +199,8 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         if self._reward is not None:
             recent = batch.history(0)[-getattr(self._reward, "history", len(batch.ring[0])) :]
             for k in range(p.subflows):
-                step = int(delta[k]), bool(batch.at_bound[0, k]), bool(explore[k])
-                rewards[k] = self._reward(recent[:, k], *step)
+                step = int(delta[k]), int(batch.at_bound[0, k]), bool(explore[k])
+                rewards[k] = self._reward(recent[:, k], *step, float(batch.path_bps[0, k]))
         info = {**self._info(), "rewards": rewards}
         ends = bool(batch.terminated[0]), bool(batch.truncated[0])
         return self._context(), float(sum(rewards)), *ends, info

@@ -10,7 +10,7 @@ import numpy as np
 from data.netsim.jit import compiled, entry
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
-from data.netsim.state import OPEN, VARIABLES
+from data.netsim.state import DONE, OPEN, VARIABLES
 from features import tcco
 from features.intervals import scale
 from models.envs.loop import (
@@ -48,12 +48,16 @@ _DELIVERED = CODES["delivered_bytes"]
 
 
 @entry
-def run(counter: Any, event_loop: Any, A: Any) -> None:
-    """Take environments from the counter and go on with each until its step is done."""
-    i = next_one(counter, A)
-    while i >= 0:
-        _go_on(event_loop, A, i)
+def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+    """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
+    while True:
+        if i >= 0:
+            _go_on(event_loop, A, i)
+            if A.needs[i] != DONE:
+                return i
         i = next_one(counter, A)
+        if i < 0:
+            return i
 
 
 @compiled
@@ -91,10 +95,10 @@ def _act(A: Any, S: Any, i: int) -> None:
         wanted = A.targets[i, k] + A.unit[i, k] * delta
         target = max(p[_MIN], min(A.most[i, k], wanted))
         A.targets[i, k] = target
-        A.at_bound[i, k] = wanted <= p[_MIN] or wanted >= A.most[i, k]
+        A.at_bound[i, k] = 1 if wanted >= A.most[i, k] else (-1 if wanted <= p[_MIN] else 0)
         # The reward's rules, of the state in which the action was chosen.
         A.rewards[i, k] = 0.0
-        if A.at_bound[i, k]:
+        if A.at_bound[i, k] != 0:
             A.rewards[i, k] = -1.0
         elif now[tcco.EXPFLAG] > 0.0:
             A.rewards[i, k] = 1.0 if delta > 0 else -1.0
@@ -163,7 +167,8 @@ def _settle(A: Any, S: Any, i: int) -> None:
         rule = A.rewards[i, k]
         rows = A.ring[i, :, k]
         there, path_bps = A.intervals[i], A.path_bps[i, k]
-        A.rewards[i, k] = step_reward(rows, A.cursor[i], there, rule, path_bps, A.reward)
+        over = A.at_bound[i, k] > 0
+        A.rewards[i, k] = step_reward(rows, A.cursor[i], there, rule, over, path_bps, A.reward)
     A.step_count[i] += 1
     A.terminated[i] = S.conn[0].done_t >= 0
     A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

@@ -55,7 +55,7 @@ class TccoReward(Strict):
         return float(_balance(rows, len(rows) - 1, float(path_bps), self.numbers()))
 
     def __call__(
-        self, history: Float, delta: int, at_bound: bool, explore: bool, path_bps: float
+        self, history: Float, delta: int, at_bound: int, explore: bool, path_bps: float
     ) -> float:
         """R_i of a step.
 
@@ -65,14 +65,17 @@ class TccoReward(Strict):
             `features.tcco.FEATURES` after the step, in their units, oldest first.
         delta : int
             The action's delta of this subflow.
-        at_bound : bool
-            Whether the action took the window to a bound of its range.
+        at_bound : int
+            Whether the action took the window to a bound of its range: 1 the upper one, -1 the
+            lower one, 0 neither.
         explore : bool
             Whether the expflag was up when the action was chosen.
         path_bps : float
             What the path carries, as the simulation knows it; 0 if it has no limit: the
             estimate of its bottleneck stands in for it then.
         """
+        if at_bound > 0:
+            return min(-1.0, self.balance(history, path_bps))
         if at_bound or (explore and delta <= 0):
             return -1.0
         return 1.0 if explore else self.balance(history, path_bps)
@@ -123,10 +126,17 @@ def balance(rows: Any, newest: int, there: int, path_bps: float, reward: Any) ->
 
 @compiled
 def step_reward(
-    rows: Any, newest: int, there: int, rule: float, path_bps: float, reward: Any
+    rows: Any, newest: int, there: int, rule: float, over: bool, path_bps: float, reward: Any
 ) -> float:
-    """R_i of a step: what a rule of section III.C.2 says (1 or -1), else the balance."""
-    return rule if rule != 0.0 else balance(rows, newest, there, path_bps, reward)
+    """R_i of a step: what a rule of section III.C.2 says (1 or -1), else the balance.
+
+    At the upper bound (``over``) it is the balance if that is less than the rule's -1. Otherwise
+    more overload would earn more there than a little less, and nothing would lead back.
+    """
+    if rule != 0.0 and not over:
+        return rule
+    earned = balance(rows, newest, there, path_bps, reward)
+    return min(rule, earned) if over else earned
 
 
 @entry

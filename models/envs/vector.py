@@ -15,6 +15,7 @@ from data.errors import UserError
 from features import nuwa as nuwa_features
 from features import tcco as tcco_features
 from features.intervals import scaled
+from features.spec import Feature
 from models.envs.nuwa import NuwaBatch
 from models.envs.tcco import TccoBatch
 
@@ -37,7 +38,8 @@ class BatchVectorEnv(VectorEnv[Observations, NDArray[np.int64], Any]):
     def __init__(self, batch: TccoBatch | NuwaBatch) -> None:
         self.batch, self.num_envs = batch, batch.num_envs
         parts, count = len(batch.kinds), batch.action_counts[0]
-        self._features, self._half = tcco_features.FEATURES, tcco_features.HALF
+        self._features: tuple[Feature, ...] = tcco_features.FEATURES
+        self._half: tuple[float, ...] = tcco_features.HALF
         action: Space[Any] = MultiDiscrete(np.full(parts, count, np.int64))
         shape: tuple[int, ...] = (batch.context, parts, batch.feature_counts[0])
         if isinstance(batch, NuwaBatch):

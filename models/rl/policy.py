@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,7 @@ def kept(folder: Path) -> tuple[str, Run, Any]:
     tree = checkpoint.read(found)
     name = str(tree["agent"])
     line = agents.agent(name)
-    params = agents.settings(name, json.loads(json.dumps(tree["settings"])))
+    params = agents.settings(name, tree["settings"])
     module = AgentConfig.of(line.load(), line.maker, params).rl_module_spec.build()
     weights = tree["best"] or acting(tree["network"])
     module.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})

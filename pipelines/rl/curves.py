@@ -48,7 +48,8 @@ def curves(name: str, params: Run, track: bool) -> Iterator[Callable[[Progress],
 
         def log(one: Progress) -> None:
             nonlocal last
-            if time.monotonic() - last < EVERY_S and one.steps < one.total:
+            soon = time.monotonic() - last < EVERY_S and one.steps < one.total
+            if soon and "validation" not in one.point:
                 return
             last = time.monotonic()
             run.log_metrics({**one.point, "steps_per_s": one.steps_per_s}, step=one.steps)

@@ -94,4 +94,6 @@ def trial(config: dict[str, Any], name: str, fixed: dict[str, Any]) -> None:
             reward = progress.point["reward"]
             tune.report({"return": progress.returns, "reward": reward, "steps": progress.steps})
 
-    training.train(name, agents.settings(name, fixed | config), Path("training"), watch=watch)
+    # The search ranks by what training earns: validation would only cost.
+    settings = agents.settings(name, {"validate_every": 0} | fixed | config)
+    training.train(name, settings, Path("training"), watch=watch)

@@ -100,13 +100,34 @@ def test_an_environment_is_the_same_among_any_number_and_in_threads(kind: str) -
 
 @pytest.mark.parametrize("kind", ["tcco", "nuwa", "macc"])
 def test_a_batch_goes_on_where_another_was_saved(kind: str) -> None:
-    whole, resumed = make(kind, 4), make(kind, 4)
+    whole, resumed = make(kind, 4, threads=3), make(kind, 4, threads=3)
     whole.reset(3)
     play(whole, 17, of=0)
     state = whole.get_state()
     expected = play(whole, 30, of=1, begin=17)
+    # Episodes of another seed, which are made ahead, are none of the restored ones.
+    resumed.reset(5)
+    play(resumed, 10, of=0)
     resumed.set_state(state)
     assert same(expected, play(resumed, 30, of=1, begin=17))
+
+
+def test_a_mistake_in_a_scenario_waits_for_the_threads() -> None:
+    """They write to a batch's arrays: nothing may be freed or begun anew before they are done."""
+    calls = []
+
+    def sampler_that_fails(rng: np.random.Generator) -> Scenario:
+        calls.append(1)
+        if len(calls) > 8:
+            raise UserError("no more scenarios")
+        return sampler(rng)
+
+    batch = TccoBatch(8, sampler_that_fails, params=PARAMS, threads=3)
+    with pytest.raises(UserError, match="no more scenarios"):
+        batch.reset(1)
+    assert batch._counter[0] >= 8
+    assert not batch.phase.any()
+    batch.close()
 
 
 def test_parts_that_are_not_there_are_masked() -> None:
@@ -202,7 +223,7 @@ def test_gymnasium_makes_them() -> None:
     envs.close()
     envs = gymnasium.make_vec("models.envs:cczoo/Nuwa-v0", 2, sampler=single)
     observation, _ = envs.reset(seed=1)
-    assert observation.shape == (2, 8, 6)
+    assert observation.shape == (2, 8, 7)
     envs.close()
 
 

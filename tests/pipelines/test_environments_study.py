@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +67,16 @@ def test_a_trained_agent_is_played_in_its_environments_alone(
     words = ["--seeds", "2", "--steps", "5", "--json", "--only", "dumbbell"]
     assert command.main([*words, "--agent", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["environments"]["MA-CC, dumbbell"]
-    assert [row["policy"] for row in rows if row["kind"] == "agent"] == ["macc, 200 steps, seed 7"]
+    (label,) = (row["policy"] for row in rows if row["kind"] == "agent")
+    assert re.fullmatch(r"macc, \d{3,4} steps, seed 7", label)
     found = [name for name, made in judge.trained([tmp_path]).items() if made]
     assert found == ["MA-CC, dumbbell", "MA-CC, greedy_neighbours"]
     assert command.main([*words, "--agent", str(tmp_path / "none")]) == 2
     assert "no checkpoint: name a folder" in capsys.readouterr().err
+    other = {**changes, "env": {"params": {"step_segments": 3}}}
+    training.train("macc", agents.settings("macc", other), tmp_path / "other")
+    assert command.main([*words, "--agent", str(tmp_path / "other")]) == 2
+    assert "trained with env.params.step_segments of its own" in capsys.readouterr().err
 
 
 def test_the_page_has_a_place_for_the_table(tmp_path: Path) -> None:

@@ -98,13 +98,13 @@ def _nuwa(sampler: Sampler) -> list[Played]:
     ]  # fmt: skip
 
 
-def _losing(sampler: Sampler, packets: bool) -> Sampler:
+def _losing(sampler: Sampler, lossy: bool) -> Sampler:
     """The scenarios whose first link loses packets at random, or those of which none does."""
 
     def sample(rng: np.random.Generator) -> Any:
         while True:
             spec = sampler(rng)
-            if (next(iter(spec.links.values())).loss > 0) is packets:
+            if (next(iter(spec.links.values())).loss > 0) is lossy:
                 return spec
 
     return sample
@@ -175,8 +175,8 @@ PROBLEMS: dict[str, list[Played]] = {
     "TCCO, two_paths": _tcco(two_paths),
     "TCCO, mixed_paths": _tcco(mixed_paths),
     "Nuwa, wireless": _nuwa(wireless),
-    "Nuwa, wireless, no loss": _nuwa(_losing(wireless, packets=False)),
-    "Nuwa, wireless, loss": _nuwa(_losing(wireless, packets=True)),
+    "Nuwa, wireless, no loss": _nuwa(_losing(wireless, lossy=False)),
+    "Nuwa, wireless, loss": _nuwa(_losing(wireless, lossy=True)),
     "MA-CC, dumbbell": _macc(dumbbell(), (150, 200, 235, 260, 300), (150, 250)),
     **_macc_routers("MA-CC, greedy_neighbours", greedy_neighbours, 3, (150, 250, 350, 500, 700)),
     **_macc_routers("MA-CC, many_senders", many_senders, 8, (25, 50, 100, 150)),
@@ -215,7 +215,13 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
         agent, params, module = kept(folder)
         if agent not in KINDS:
             raise UserError(f"{folder}: {agent} isn't one of {', '.join(KINDS)}")
-        label = f"{agent}, {params.steps} steps, seed {params.seed}"
+        own = sorted(set(params.env.get("params") or {}) - {"steps"})
+        if own:
+            raise UserError(
+                f"{folder}: was trained with env.params.{own[0]} of its own: environments are "
+                "played as they are by default"
+            )
+        label = f"{agent}, {_steps(folder)} steps, seed {params.seed}"
         parts = len(make(agents.agent(agent).maker, 1, 1, params.env).kinds)
         for name, rows in PROBLEMS.items():
             # Behind CoDel an agent has nothing to say.
@@ -224,6 +230,14 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
                 if len(maker(1).kinds) == parts:
                     found[name].append((label, AGENT, maker, partial(Greedy, module)))
     return found
+
+
+def _steps(folder: Path) -> int:
+    """Steps that a training has done."""
+    from models.rl import checkpoint
+
+    found = checkpoint.latest(folder)
+    return int(found.name.removeprefix("checkpoint-")) if found else 0
 
 
 def play(played: Played, seeds: int, steps: int | None = None) -> Result:

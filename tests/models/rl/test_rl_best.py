@@ -14,6 +14,10 @@ CASE = {
 }  # fmt: skip
 
 
+def same(one, other):
+    return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
+
+
 def looks(found):
     return [(point["steps"], point["validation"]) for point in found.curve if "validation" in point]
 
@@ -38,11 +42,24 @@ def test_a_worse_network_does_not_take_its_place(monkeypatch, tmp_path):
         return np.array([next(values)])
 
     monkeypatch.setattr(best, "greedy_returns", judged)
-    found = training.train("matrix", agents.settings("matrix", CASE), tmp_path)
+    judged_with = []
+
+    def at_the_end(algorithm, episodes, seed, module):
+        judged_with.append(algorithm.best.steps if module is not algorithm.learner.agent else 0)
+        weights = {name: value.numpy() for name, value in module.state_dict().items()}
+        assert same(weights, kept[algorithm.best.steps])
+        return np.zeros(episodes)
+
+    monkeypatch.setattr(training, "greedy_returns", at_the_end)
+    found = training.train("matrix", agents.settings("matrix", CASE), tmp_path, judge=4)
     second = sorted(kept)[1]
     assert found.best_steps == second
     network = checkpoint.read(found.checkpoint)["best"]
-    assert all(np.array_equal(network[name], value) for name, value in kept[second].items())
+    assert same(network, kept[second])
+    played = policy.kept(tmp_path)[2].state_dict()
+    assert same({name: value.numpy() for name, value in played.items()}, kept[second])
+    assert not same(network, kept[max(kept)]), "the last one is another"
+    assert judged_with == [second], "what is judged at the end is the best one, too"
 
 
 def test_none_is_kept_where_none_is_asked_for(tmp_path):
