@@ -102,7 +102,7 @@ class Batching(ABC):
         self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
         self.started = np.zeros(n, bool)
         self._counter = np.zeros(1, np.int64)
-        self.order = np.arange(n)
+        self.order, self.work = np.arange(n), np.zeros(n, np.int64)
         self._made: dict[int, Network] = {}
         self._samples: list[list[Array]] = [[] for _ in range(n)]
         self._sampled = np.zeros(n, np.int64)
@@ -136,8 +136,11 @@ class Batching(ABC):
         for i in map(int, np.flatnonzero(self.started)):
             self.networks[i] = self._made.pop(i) if i in self._made else self._network(i)
             self._begin(i)
-        # Slow start takes long: whoever began it last would keep the other threads waiting.
-        self.order[:] = np.argsort(~self.started, kind="stable")
+        # The longest first, or whoever takes it last keeps the other threads waiting: slow start
+        # above all, then those of most packets in the step before.
+        self.work[self.started] = np.iinfo(np.int64).max
+        self.order[:] = np.argsort(-self.work, kind="stable")
+        self.work[:] = 0
         self._run()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.netsim.jit import compiled
-from data.netsim.reference import call, take
+from data.netsim.reference import call, reference, take
 from data.netsim.state import DONE
 
 IDLE, ACT, ACTING, BEGIN, BEGINNING = range(5)
@@ -49,6 +49,9 @@ def simulated(event_loop: Any, A: Any, i: int) -> bool:
 
     What happens at the very end belongs to the next interval.
     """
+    S = reference(A.addresses[i])
+    before = S.g.packet_events
     status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[INTERVAL_NS] - 1)
+    A.work[i] += S.g.packet_events - before
     A.needs[i] = status
     return bool(status == DONE)

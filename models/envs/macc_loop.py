@@ -32,7 +32,7 @@ SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order phase needs intervals step_count lengths actions observations values mask"
+    "addresses order work phase needs intervals step_count lengths actions observations values mask"
     " rewards truncated memory flow_of link_of loss_rates settings reward",
 )
 """The arrays of `models.envs.macc.MaccBatch` that the loop reads and writes."""

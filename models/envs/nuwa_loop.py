@@ -39,8 +39,8 @@ _FACTORS = np.array(ACTIONS)
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order phase needs intervals step_count lengths actions observations values rewards"
-    " terminated truncated memory ring cursor counted loss_rate settings reward",
+    "addresses order work phase needs intervals step_count lengths actions observations values"
+    " rewards terminated truncated memory ring cursor counted loss_rate settings reward",
 )
 """The arrays of `models.envs.nuwa.NuwaBatch` that the loop reads and writes."""
 

@@ -33,7 +33,7 @@ SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order phase needs intervals step_count lengths actions observations values mask"
+    "addresses order work phase needs intervals step_count lengths actions observations values mask"
     " rewards terminated truncated targets draining memory ring cursor unit most at_bound path_bps"
     " settings observing shares reward",
 )
