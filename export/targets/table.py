@@ -159,26 +159,18 @@ def _readers(form: Form) -> tuple[str, ...]:
     return (*READER, *OWN_READERS.get(form.kind, ()))
 
 
-_COMPILED: dict[tuple[tuple[str, bytes], ...], str] = {}
-"""A module's sources -> what compiling them gave."""
-
-
 def _has_module(form: Form) -> bool:
     """Whether one score says which of two classes it is, as the module takes it."""
     return form.outputs < len(form.labels)
 
 
 def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
-    """What compiling the module gave; the same sources are compiled once in a process."""
+    """What compiling the module gave."""
     module = work / "kernel_module"
     module.mkdir()
-    sources = {name: path for name, path in files.items() if not name.endswith(".cct")}
-    for path in sources.values():
+    for path in files.values():
         shutil.copy(path, module)
-    key = tuple((name, path.read_bytes()) for name, path in sorted(sources.items()))
-    if key not in _COMPILED:
-        _COMPILED[key] = compile_module(module, timeout_s)
-    return _COMPILED[key]
+    return compile_module(module, timeout_s)
 
 
 def _host(table: Path, bundle: Bundle) -> str:

@@ -19,9 +19,9 @@ from features.intervals import scaled
 from models.envs import nuwa_loop
 from models.envs.batching import Batching
 from models.envs.logged import Logged, Slot
-from models.envs.nuwa_loop import ACTIONS, K_HIGH, K_LOW
+from models.envs.nuwa_loop import ACTIONS
 from models.envs.nuwa_reward import NuwaReward
-from models.envs.samplers import Sampler, named, wireless
+from models.envs.samplers import Sampler, wireless
 
 Observation = NDArray[np.float32]
 Reward = Callable[[float, float, float], float]
@@ -177,28 +177,3 @@ class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):
             "observation": self._batch.values[0, 0].copy(),
             "k": self._batch.gain(0),
         }
-
-
-class NuwaSettings(Strict):
-    """What `batch` makes environments of."""
-
-    sampler: str = "wireless"
-    """As for `models.envs.samplers.named`."""
-    reward: NuwaReward = NuwaReward()
-    params: NuwaParams = NuwaParams()
-    twin_k: float | None = Field(None, ge=K_LOW, le=K_HIGH)
-    """Rewards are less those of a twin that keeps this k (ours); judging takes none off."""
-
-
-def batch(
-    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
-) -> NuwaBatch:
-    """Make a batch by plain settings, as a trainer has them; see `NuwaSettings`."""
-    from models.envs.nuwa_twin import TwinNuwaBatch
-
-    made = NuwaSettings.parse(settings or {}, "environment")
-    sampler = named(made.sampler)
-    options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
-    if made.twin_k is None:
-        return NuwaBatch(num_envs, sampler, **options)
-    return TwinNuwaBatch(num_envs, sampler, made.twin_k, **options)

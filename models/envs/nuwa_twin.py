@@ -6,11 +6,17 @@ same seeds, and keeps one k: the difference to it is what a policy can do someth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
+from data.strict import Strict
 from models.envs.batching import Array
-from models.envs.nuwa import NuwaBatch
-from models.envs.samplers import Sampler
+from models.envs.nuwa import NuwaBatch, NuwaParams
+from models.envs.nuwa_loop import K_HIGH, K_LOW
+from models.envs.nuwa_reward import NuwaReward
+from models.envs.samplers import Sampler, named
 from models.envs.scripted import nuwa_hold, with_k
 
 
@@ -64,3 +70,26 @@ class TwinNuwaBatch(NuwaBatch):
         """Go on where `get_state` was called, to the bit."""
         super().set_state(state)
         self.twin.set_state(state["twin"])
+
+
+class NuwaSettings(Strict):
+    """What `batch` makes environments of."""
+
+    sampler: str = "wireless"
+    """As for `models.envs.samplers.named`."""
+    reward: NuwaReward = NuwaReward()
+    params: NuwaParams = NuwaParams()
+    twin_k: float | None = Field(None, ge=K_LOW, le=K_HIGH)
+    """Rewards are less those of a twin that keeps this k (ours); judging takes none off."""
+
+
+def batch(
+    num_envs: int, threads: int | None = None, settings: Mapping[str, Any] | None = None
+) -> NuwaBatch:
+    """Make a batch by plain settings, as a trainer has them; see `NuwaSettings`."""
+    made = NuwaSettings.parse(settings or {}, "environment")
+    sampler = named(made.sampler)
+    options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
+    if made.twin_k is None:
+        return NuwaBatch(num_envs, sampler, **options)
+    return TwinNuwaBatch(num_envs, sampler, made.twin_k, **options)

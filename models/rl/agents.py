@@ -86,7 +86,7 @@ AGENTS: dict[str, Agent] = {
         DQN,
     ),
     "nuwa": Agent(
-        "models.envs.nuwa:batch",
+        "models.envs.nuwa_twin:batch",
         "models.rl.algorithms.ppo:PpoAlgorithm",
         "models.rl.params:RecurrentPpo",
         "a receiver that steers its sender (LSTM, PPO)",

@@ -246,6 +246,8 @@ def start(log: Path, out: Path) -> tuple[subprocess.Popen[str], Path]:
     process = subprocess.Popen(
         [*CCZOO, "ingest", str(log.parent), "--out", str(out), "--jobs", "2"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell's background jobs begin deaf to Ctrl-C, and so would all that they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     until = time.monotonic() + 120
     while time.monotonic() < until and process.poll() is None:

@@ -17,7 +17,8 @@ from data.netsim.scenario import Scenario
 from data.store import iter_connections
 from features import nuwa
 from features.intervals import observations
-from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward, batch
+from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward
+from models.envs.nuwa_twin import batch
 from models.envs.samplers import measured, wireless
 
 pytestmark = pytest.mark.xdist_group("netsim")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from data.errors import UserError
 from data.netsim.scenario import Scenario
-from models.envs.nuwa import NuwaBatch, batch
-from models.envs.nuwa_twin import TwinNuwaBatch
+from models.envs.nuwa import NuwaBatch
+from models.envs.nuwa_twin import TwinNuwaBatch, batch
 from models.envs.samplers import wireless
 from models.envs.scripted import at_random, nuwa_hold, with_k
 from models.rl import agents

@@ -10,7 +10,7 @@ import pytest
 
 from data.errors import UserError
 from data.netsim.scenario import Scenario
-from models.envs import macc, nuwa, tcco
+from models.envs import macc, nuwa_twin, tcco
 from models.envs.batch import BatchEnv
 from models.envs.macc import MaccBatch, MaccParams
 from models.envs.nuwa import NuwaBatch, NuwaParams
@@ -190,7 +190,7 @@ def test_a_batch_of_one_is_the_environment() -> None:
         assert truncated == batch.truncated[0]
 
 
-@pytest.mark.parametrize("family", [tcco, nuwa, macc])
+@pytest.mark.parametrize("family", [tcco, nuwa_twin, macc])
 def test_plain_settings_make_a_batch(family: Any) -> None:
     made = family.batch(2, 1, {"params": {"steps": 7}})
     made.reset(0)
