@@ -190,7 +190,8 @@ def test_a_policy_that_stands_in_two_problems_is_played_once(
 
     def play(row: judge.Played, seeds: int, steps: int | None) -> judge.Result:
         played.append(row[0])
-        return judge.Result(row[0], row[1], np.arange(seeds) + len(played), 1.0, 300.0)
+        ones = np.ones(seeds)
+        return judge.Result(row[0], row[1], np.arange(seeds) + len(played), ones, 300.0 * ones)
 
     monkeypatch.setattr(judge, "play", play)
     assert command.main(["--only", "many_senders", "--seeds", "2", "--json"]) == 0

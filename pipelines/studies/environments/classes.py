@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from models.envs.samplers import path_class
-from models.envs.scripted import tcco_windows
+from models.envs.scripted import Actions, tcco_windows
 from models.envs.tcco import TccoBatch
 from pipelines.output import progress
-from pipelines.studies.environments.judge import measured
+from pipelines.studies.environments.judge import CONSTANT, play
 
 CLASSES = tuple((rtt_ms, rate) for rtt_ms in (3.0, 10.0, 30.0, 100.0, 300.0)
                 for rate in (20.0, 500.0))  # fmt: skip
@@ -32,21 +32,18 @@ def _row(rtt_ms: float, rate_mbps: float, steps: int | None) -> dict[str, Any]:
     product = rate_mbps * 1e3 * rtt_ms / 8 / 1500
     windows = np.array([max(4, round(share * product)) for share in SHARES])
     wanted = np.append(windows, 0)[:, None]
-    batch = TccoBatch(len(wanted), path_class(rtt_ms, rate_mbps), stagger=False)
-    act, raised = tcco_windows(lambda batch: wanted), 2 * batch.params.reach
-    try:
-        batch.reset(0)
-        total = np.zeros(len(wanted))
-        count = min(steps or batch.steps, batch.steps)
-        for _ in range(count):
-            actions = act(batch)
-            actions[-1] = raised
-            batch.step(actions)
-            total += batch.rewards.sum(axis=1)
-        mbps, rtts = np.array([measured(batch, i) for i in range(len(wanted))]).T
-    finally:
-        batch.close()
-    returns = total / count
+    go_there = tcco_windows(lambda batch: wanted)
+
+    def act(batch: TccoBatch) -> Actions:
+        actions = go_there(batch)
+        actions[-1] = 2 * batch.params.reach
+        return actions
+
+    def make(n: int) -> TccoBatch:
+        return TccoBatch(n, path_class(rtt_ms, rate_mbps), stagger=False)
+
+    found = play(("windows", CONSTANT, make, lambda: act), len(wanted), steps)
+    returns, mbps = found.returns, found.mbps
     best = int(returns[:-1].argmax())
     return {
         "rtt_ms": rtt_ms,
@@ -55,7 +52,7 @@ def _row(rtt_ms: float, rate_mbps: float, steps: int | None) -> dict[str, Any]:
         "window": int(windows[best]),
         "return": float(returns[best]),
         "mbps": float(mbps[best]),
-        "mean_rtt_ms": float(rtts[best]),
+        "mean_rtt_ms": float(found.rtt_ms[best]),
         "of_best_mbps": float(mbps[best] / mbps[:-1].max()),
         "three_times": float(returns[SHARES.index(3.0)]),
         "four_times": float(returns[SHARES.index(4.0)]),

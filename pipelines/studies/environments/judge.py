@@ -57,15 +57,15 @@ class Result:
     name, kind : str
     returns : float64 array [seeds]
         Mean reward of a step, a team's together.
-    mbps, rtt_ms : float
+    mbps, rtt_ms : float64 array [seeds]
         Goodput of the agents' flows together, and the mean RTT of their ACKs.
     """
 
     name: str
     kind: str
     returns: NDArray[np.float64]
-    mbps: float
-    rtt_ms: float
+    mbps: NDArray[np.float64]
+    rtt_ms: NDArray[np.float64]
 
 
 def _tcco(sampler: Sampler) -> list[Played]:
@@ -260,13 +260,13 @@ def play(played: Played, seeds: int, steps: int | None = None) -> Result:
         for _ in range(count):
             batch.step(act(batch))
             total += batch.rewards.sum(axis=1)
-        mbps, rtt_ms = np.mean([measured(batch, i) for i in range(seeds)], axis=0)
+        mbps, rtt_ms = np.array([_measured(batch, i) for i in range(seeds)]).T
     finally:
         batch.close()
-    return Result(name, kind, total / count, float(mbps), float(rtt_ms))
+    return Result(name, kind, total / count, mbps, rtt_ms)
 
 
-def measured(batch: Batching, i: int) -> tuple[float, float]:
+def _measured(batch: Batching, i: int) -> tuple[float, float]:
     """Goodput (Mbps) and RTT (ms) of the agents' flows in an environment, since its start."""
     network = batch.networks[i]
     subs = network.state.sub[batch.places(i)[batch.places(i) < len(network.state.sub)]]

@@ -28,8 +28,8 @@ def figures(results: Sequence[Result]) -> list[dict[str, Any]]:
                 "return_half": half,
                 "over_best_constant": gain,
                 "over_best_constant_half": gain_half,
-                "mbps": result.mbps,
-                "rtt_ms": result.rtt_ms,
+                "mbps": float(result.mbps.mean()),
+                "rtt_ms": float(result.rtt_ms.mean()),
                 "best_constant": result is best,
             }
         )
