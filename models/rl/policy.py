@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ray.rllib.core import Columns
 
 from data.errors import UserError
-from models.rl import agents, checkpoint, choose
+from models.rl import agents, checkpoint, choose, states
 from models.rl.best import acting
 from models.rl.params import Run
 
@@ -26,18 +26,15 @@ class Greedy:
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._blank = {k: v[None] for k, v in module.get_initial_state().items()}
-        self._state: dict[str, torch.Tensor] = {}
+        self._first = module.get_initial_state()
+        self._blank = states.of(self._first, 1)
+        self._state: states.State = {}
 
     def __call__(self, batch: Any) -> NDArray[np.int64]:
         """Actions, int64 array [N, A]."""
         if not self._state:
-            self._state = {k: v.repeat_interleave(batch.num_envs, 0)
-                           for k, v in self._blank.items()}  # fmt: skip
-        began = torch.from_numpy(batch.started.copy())
-        for name, value in self._state.items():
-            shape = (-1,) + (1,) * (value.dim() - 1)
-            self._state[name] = torch.where(began.view(shape), self._blank[name], value)
+            self._state = states.of(self._first, batch.num_envs)
+        self._state = states.begun_anew(self._state, self._blank, batch.started)
         seen: dict[str, Any] = {
             Columns.OBS: torch.from_numpy(batch.observations.copy()),
             "mask": torch.from_numpy(batch.mask.copy()),

@@ -17,11 +17,9 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME, WEIGHTS_SEQ_
 from torch import Tensor
 
 from models.envs.batch import BatchEnv
-from models.rl import choose
+from models.rl import choose, states
 from models.rl.fragment import Fragment
 from models.rl.layout import Layout
-
-State = dict[str, Tensor]
 
 
 def make(maker: str, num_envs: int, threads: int, settings: Mapping[str, Any]) -> BatchEnv:
@@ -78,14 +76,10 @@ class BatchRunner(EnvRunner):
         self.env.reset(int(self.rng.integers(1 << 31)))
         self._odds = choose.odds(self.layout, given["odds"])
         lanes = self.env.num_envs
-        self._state = self._initial(lanes)
-        self._blank = self._initial(1)
+        first = self.module.get_initial_state()
+        self._state, self._blank = states.of(first, lanes), states.of(first, 1)
         self._return, self._length = np.zeros(lanes), np.zeros(lanes, np.int64)
         self._fresh = True
-
-    def _initial(self, lanes: int) -> State:
-        first = self.module.get_initial_state()
-        return {k: v.expand(lanes, *v.shape).clone() for k, v in first.items()}
 
     def sample(
         self,
@@ -151,7 +145,7 @@ class BatchRunner(EnvRunner):
         self.num_env_steps_sampled_lifetime += found.steps
         return found
 
-    def _forward(self, observations: Any, mask: Any, state: State) -> dict[str, Any]:
+    def _forward(self, observations: Any, mask: Any, state: states.State) -> dict[str, Any]:
         batch: dict[str, Any] = {
             Columns.OBS: torch.from_numpy(observations),
             "mask": torch.from_numpy(mask),
@@ -175,10 +169,7 @@ class BatchRunner(EnvRunner):
             found.lanes += ended.nonzero()[0].tolist()
             self._return[ended], self._length[ended] = 0.0, 0
         if env.started.any():
-            began = torch.from_numpy(env.started)
-            for name, value in self._state.items():
-                shape = (-1,) + (1,) * (value.dim() - 1)
-                self._state[name] = torch.where(began.view(shape), self._blank[name], value)
+            self._state = states.begun_anew(self._state, self._blank, env.started)
 
     def get_spaces(self) -> dict[str, Any]:
         """Spaces of one environment and of the network, which are the same."""
