@@ -5,8 +5,10 @@ Ends with 1 where a share or the gain of a second thread is below what is aimed 
 A batch takes random actions; beside it, in the same run and step by step, the event loop alone
 advances the same networks by the same intervals under the same controls. What the batch takes
 longer is what acting, observing and rewarding cost. Two threads are compared with one on batches
-of the same seed. PCC-RL's own simulator made 315 to 547 steps a second on one core, moving a fluid
-through one queue per monitor interval; here every packet and every ACK of a step is simulated.
+of the same seed, and with what two batches that share nothing gain side by side: that is what the
+machine has to give. PCC-RL's own simulator made 315 to 547 steps a second on one core, moving a
+fluid through one queue per monitor interval; here every packet and every ACK of a step is
+simulated.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -28,10 +31,14 @@ from models.envs.batching import Batching
 from models.envs.macc import MaccBatch
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import alternating, two_paths
-from models.envs.scripted import at_random
+from models.envs.scripted import Policy, at_random
 from models.envs.tcco import TccoBatch
 
 PCC_RL_STEPS_PER_S = (315, 547)
+_OF_MACHINE = 0.95
+"""Where a machine gives less, two threads should gain this share of it."""
+_APART = 8
+"""Steps that two separate batches take without waiting for each other."""
 CONTROLS = {"sub": ("agent_cwnd", "agent_k"), "link": ("agent_p",)}
 """Fields of the state through which agents act."""
 
@@ -100,7 +107,7 @@ def packet_events(batch: Batching) -> int:
     return sum(int(network.state.g["packet_events"]) for network in batch.networks)
 
 
-def row(make: Maker, num_envs: int, steps: int, pairs: int) -> dict[str, Any]:
+def row(make: Maker, num_envs: int, steps: int) -> dict[str, Any]:
     """One environment's figures."""
     batch, act = make(num_envs, 1), at_random(0)
     batch.reset(0)
@@ -131,32 +138,59 @@ def row(make: Maker, num_envs: int, steps: int, pairs: int) -> dict[str, Any]:
         "steps_per_cpu_s": acted / cpu_s,
         "steps_per_cpu_s_with_resets": every / every_cpu_s,
         "share_of_simulator": bare.cpu_s / cpu_s,
-        "threads2": threads(make, num_envs, max(4, steps // num_envs // 8), pairs),
         "environments": num_envs,
         "over_pcc_rl": [acted / cpu_s / x for x in PCC_RL_STEPS_PER_S],
         "packet_events_per_step": events / acted,
     }
 
 
-def threads(make: Maker, num_envs: int, steps: int, pairs: int) -> float:
-    """How many times as fast two threads are as one; median over pairs, in turns."""
-    batches = [make(num_envs, count) for count in (1, 2)]
+def threads(make: Maker, num_envs: int, steps: int) -> dict[str, float]:
+    """How many times as fast two threads are as one, and what the machine has to give.
+
+    The first in turns, step by step, the second every few steps: two batches of half the
+    environments that share nothing, both at once and one after the other. Medians.
+    """
     act = at_random(0)
-    for batch in batches:
+    batches = [make(num_envs, count) for count in (1, 2)]
+    halves = [make(num_envs // 2, 1) for _ in range(2)]
+    for batch in (*batches, *halves):
         batch.reset(0)
-    ratios = []
-    for _ in range(pairs):
-        chosen = [act(batches[0]) for _ in range(steps)]
-        wall = []
-        for batch in batches:
-            begin = time.perf_counter()
-            for one in chosen:
-                batch.step(one)
-            wall.append(time.perf_counter() - begin)
-        ratios.append(wall[0] / wall[1])
-    for batch in batches:
+    gains, apart = [], []
+    with ThreadPoolExecutor(2) as pool:
+        for k in range(steps):
+            chosen = act(batches[0])
+            taken = [_timed(batch.step, chosen) for batch in _turned(batches, k)]
+            one, two = _turned(taken, k)
+            gains.append(one / two)
+            if k % _APART == 0:
+                ways: list[Callable[..., Any]] = [map, pool.map]
+                turn = k // _APART
+                taken = [_timed(_all, way, halves, act) for way in _turned(ways, turn)]
+                one, two = _turned(taken, turn)
+                apart.append(one / two)
+    for batch in (*batches, *halves):
         batch.close()
-    return float(np.median(ratios))
+    return {"threads2": float(np.median(gains)), "machine2": float(np.median(apart))}
+
+
+def _turned(pair: list[Any], turn: int) -> list[Any]:
+    """The other one goes first every second time."""
+    return pair[::-1] if turn % 2 else pair
+
+
+def _all(way: Callable[..., Any], halves: list[Batching], act: Policy) -> None:
+    list(way(_several, halves, [act(half) for half in halves]))
+
+
+def _several(batch: Batching, chosen: Any) -> None:
+    for _ in range(_APART):
+        batch.step(chosen)
+
+
+def _timed(run: Callable[..., object], *arguments: Any) -> float:
+    begin = time.perf_counter()
+    run(*arguments)
+    return time.perf_counter() - begin
 
 
 def main() -> int:
@@ -165,18 +199,23 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="JSON, which is printed in any case")
     parser.add_argument("--steps", type=int, default=20_000, help="agent steps per environment")
     parser.add_argument("--environments", type=int, default=64, help="environments of a batch")
-    parser.add_argument("--pairs", type=int, default=9, help="comparisons of threads")
+    parser.add_argument(
+        "--pairs", type=int, default=150, help="steps in which threads are compared"
+    )
     parser.add_argument("--share", type=float, default=0.8, help="share that is aimed at")
     parser.add_argument("--threads2", type=float, default=1.8, help="gain of two threads aimed at")
     args = parser.parse_args()
     result: dict[str, Any] = {"pcc_rl_steps_per_s": PCC_RL_STEPS_PER_S}
     for name, make in MAKERS.items():
-        result[name] = row(make, args.environments, args.steps, args.pairs)
-        result[name]["alone"] = row(make, 1, args.steps // 20, 1)["steps_per_cpu_s"]
+        result[name] = row(make, args.environments, args.steps)
+        result[name] |= threads(make, args.environments, args.pairs)
+        result[name]["alone"] = row(make, 1, args.steps // 20)["steps_per_cpu_s"]
     print(json.dumps(result, indent=1))
     rows = [result[name] for name in MAKERS]
     met = all(
-        r["share_of_simulator"] >= args.share and r["threads2"] >= args.threads2 for r in rows
+        r["share_of_simulator"] >= args.share
+        and r["threads2"] >= min(args.threads2, _OF_MACHINE * r["machine2"])
+        for r in rows
     )
     return 0 if met else 1
 

@@ -110,13 +110,14 @@ def _call(typing: Any, function: Any, address: Any, until: Any) -> Any:
 
 
 @intrinsic
-def _take(typing: Any, counter: Any) -> Any:
+def _add(typing: Any, array: Any, place: Any, number: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        one = ir.Constant(ir.IntType(64), 1)
-        return builder.atomic_rmw("add", array.data, one, "monotonic")
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        where = builder.gep(data, [arguments[1]])
+        # What a thread wrote before it added is seen by whoever reads the sum.
+        return builder.atomic_rmw("add", where, arguments[2], "acq_rel")
 
-    return types.int64(counter), codegen
+    return types.int64(array, types.int64, types.int64), codegen
 
 
 # To a type checker an intrinsic takes what its first function takes.
@@ -158,15 +159,15 @@ def _interpreted(function: Any, address: Any, until: int) -> Any:
     return function(address, until)
 
 
-def _counted(counter: Any) -> int:
-    number = int(counter[0])
-    counter[0] += 1
-    return number
+def _added(array: Any, place: int, number: int) -> int:
+    before = int(array[place])
+    array[place] += number
+    return before
 
 
 reference: Any = _itself if JIT_OFF else _refer
 """Reference to the state at an address."""
 call: Any = _interpreted if JIT_OFF else _call
 """Call an entry point like `data.netsim.event_loop.advance` by its `data.netsim.jit.pointer`."""
-take: Any = _counted if JIT_OFF else _take
-"""Next number of a counter, int64 array [1], that threads share: each gets another one."""
+add: Any = _added if JIT_OFF else _add
+"""Add a number at a place of an int64 array that threads share; what stood there before."""

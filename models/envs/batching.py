@@ -2,14 +2,14 @@
 
 A batch is a set of arrays with a row per environment, and a compiled function that takes the
 environments one by one: it acts, calls the event loop for one decision interval, observes and
-rewards, without the GIL. Threads take their next environment from a common counter. Python comes
-in between only to begin an episode, which puts a new network into the slot, and to give an event
-loop more memory.
+rewards, without the GIL, in several threads (`models.envs.threads`). Python comes in between only
+to begin an episode, which puts a new network into the slot, and to give an event loop more memory.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -25,13 +25,16 @@ from data.netsim.network import Network
 from data.netsim.seen import CODES
 from data.netsim.state import DONE, LOG, VARIABLES
 from data.schema import SAMPLED
-from models.envs.loop import ACT, BEGIN, IDLE
+from models.envs.loop import BEGIN, IDLE
 from models.envs.samplers import Sampler
+from models.envs.threads import Shares, begin_step
 
 Array = NDArray[Any]
 
 _AHEAD, _MADE_AT_ONCE = 16, 2
 """Steps before its beginning in which an episode is made; how many are at a time."""
+_HANDED_OVER_S = 1e-4
+"""Long enough for other threads to take Python's lock once, as they do to begin."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it, taken modulo 1, are spread evenly however many there are."""
 _SAMPLED = np.array([CODES[name] for name in SAMPLED])
@@ -81,7 +84,9 @@ class Batching(ABC):
     ) -> None:
         self.num_envs = num_envs
         self.kinds = np.array(kinds, np.int64)
-        self.threads = max(1, min(num_envs, threads or len(os.sched_getaffinity(0))))
+        # Interpreted code holds Python's lock and would gain nothing.
+        threads = 1 if JIT_OFF else threads or len(os.sched_getaffinity(0))
+        self.threads = max(1, min(num_envs, threads))
         self.networks: list[Network] = []
         self.interval_us, self.steps = interval_us, steps
         self.keep_log = keep_log
@@ -101,8 +106,7 @@ class Batching(ABC):
         self.rewards = np.zeros((n, parts))
         self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
         self.started = np.zeros(n, bool)
-        self._counter = np.zeros(1, np.int64)
-        self.order, self.work = np.arange(n), np.zeros(n, np.int64)
+        self._shares = Shares(n, self.threads)
         self._made: dict[int, Network] = {}
         self._samples: list[list[Array]] = [[] for _ in range(n)]
         self._sampled = np.zeros(n, np.int64)
@@ -126,21 +130,15 @@ class Batching(ABC):
         """Act in every environment, int64 array [N, A]; see `models.envs.batch.BatchEnv`."""
         if not self.networks:
             raise UserError(f"{type(self).__name__}: no episode yet: call reset first")
-        wrong = (np.asarray(actions) < 0) | (np.asarray(actions) >= self._counts)
-        over = self.terminated | self.truncated
-        if np.any(wrong & self.mask & ~over[:, None]):
-            raise ValueError("actions: one that its part doesn't have")
         self.actions[:] = actions
-        np.logical_or(self.terminated, self.truncated, out=self.started)
-        self.phase[:] = ACT
+        over, there = (self.terminated, self.truncated), (self._counts, self.mask)
+        if not begin_step(self.actions, *there, *over, self.started, self.phase):
+            raise ValueError("actions: one that its part doesn't have")
         for i in map(int, np.flatnonzero(self.started)):
             self.networks[i] = self._made.pop(i) if i in self._made else self._network(i)
             self._begin(i)
-        # The longest first, or whoever takes it last keeps the other threads waiting: slow start
-        # above all, then those of most packets in the step before.
-        self.work[self.started] = np.iinfo(np.int64).max
-        self.order[:] = np.argsort(-self.work, kind="stable")
-        self.work[:] = 0
+            # It simulates slow start, and may take the longest.
+            self._shares.work[i] = np.iinfo(np.int64).max
         self._run()
 
     def close(self) -> None:
@@ -180,14 +178,14 @@ class Batching(ABC):
         shared = {"interval_ns": self.interval_us * 1000, "one_by_one": self.keep_log}
         numbers = {**settings, **shared}
         made["settings"] = np.array([int(numbers[name]) for name in loop.SETTINGS])
-        names = [name for name in loop.Arrays._fields if name not in made]
-        self._arrays = loop.Arrays(**{name: getattr(self, name) for name in names}, **made)
+        arrays = vars(self) | vars(self._shares) | made
+        self._arrays = loop.Arrays(*(arrays[name] for name in loop.Arrays._fields))
         self._loop = loop
 
-    def _go(self) -> None:
-        """What each thread does: go on with environments, and give them room where they need it."""
+    def _go(self, thread: int) -> None:
+        """What a thread does: go on with environments, and give them room where they need it."""
         i = -1
-        while (i := self._loop.run(self._counter, self._event_loop, i, self._arrays)) >= 0:
+        while (i := self._loop.run(thread, self._event_loop, i, self._arrays)) >= 0:
             network = self.networks[i]
             network.make_room(int(self.needs[i]))
             self.addresses[i] = network.address
@@ -220,24 +218,34 @@ class Batching(ABC):
         """Go on until every environment has done its step."""
         if self._event_loop is None:
             self._event_loop = pointer(advance, 0, 0)
+        self._shares.plan()
         while True:
-            self._counter[0] = 0
+            self._shares.rewind()
             if self.threads == 1:
-                self._go()
+                self._go(0)
             else:
-                self._pool = self._pool or ThreadPoolExecutor(self.threads)
-                under_way = [self._pool.submit(self._go) for _ in range(self.threads)]
-                try:
-                    self._make_ahead()
-                finally:
-                    # Whatever happens here, they write to arrays that must stay until then.
-                    wait(under_way)
-                for done in under_way:
-                    done.result()
+                self._go_together()
             if self.keep_log:
                 self._keep_samples()
             if not self.phase.any():
                 return
+
+    def _go_together(self) -> None:
+        """Go on in all threads, this one among them."""
+        self._pool = self._pool or ThreadPoolExecutor(self.threads - 1)
+        others = [self._pool.submit(self._go, thread) for thread in range(1, self.threads)]
+        all_through = False
+        try:
+            self._make_ahead()
+            self._go(0)
+            all_through = self._shares.all_through()
+        finally:
+            if not all_through:
+                # Whatever happened here, they write to arrays that must stay until then.
+                wait(others)
+        if not all_through:
+            for other in others:
+                other.result()
 
     def _make_ahead(self) -> None:
         """Make the networks of episodes that begin soon, while other threads simulate.
@@ -246,7 +254,10 @@ class Batching(ABC):
         `step_count`, which is compared alone.
         """
         soon = np.flatnonzero(self.step_count + _AHEAD >= self.lengths).tolist()
-        for i in [i for i in soon if i not in self._made][:_MADE_AT_ONCE]:
+        lacking = [i for i in soon if i not in self._made][:_MADE_AT_ONCE]
+        if lacking:
+            time.sleep(_HANDED_OVER_S)
+        for i in lacking:
             self._made[i] = self._network(i)
 
     def _keep_samples(self) -> None:

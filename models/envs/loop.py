@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.netsim.jit import compiled
-from data.netsim.reference import call, reference, take
+from data.netsim.jit import inlined
+from data.netsim.reference import add, call, reference
 from data.netsim.state import DONE
 
 IDLE, ACT, ACTING, BEGIN, BEGINNING = range(5)
@@ -16,24 +16,25 @@ SHARED = ("interval_ns", "one_by_one")
 INTERVAL_NS, ONE_BY_ONE = range(len(SHARED))
 
 
-@compiled
-def next_one(counter: Any, A: Any) -> int:
-    """Take environments by the threads' counter until one isn't idle; -1 after the last.
+@inlined
+def next_one(thread: int, A: Any) -> int:
+    """Take the thread's next environment that isn't idle and that no other has; -1 after the last.
 
     Each loop's ``run`` goes on with environment ``i`` first, if it isn't -1, and then with those
     that it takes. It comes back with one whose arrays are too small (``needs`` says which), to be
-    called again with it, or with -1 when all are done.
+    called again with it, or with -1 when no environment is left.
     """
-    place = take(counter)
-    while place < len(A.order):
-        i = A.order[place]
-        if A.phase[i] != IDLE:
+    while A.cursors[thread, 0] < A.order.shape[1]:
+        i = A.order[thread, A.cursors[thread, 0]]
+        A.cursors[thread, 0] += 1
+        if A.phase[i] != IDLE and add(A.claims, i, 1) == 0:
+            A.home[i] = thread
             return int(i)
-        place = take(counter)
+    add(A.through, 0, 1)
     return -1
 
 
-@compiled
+@inlined
 def begins_interval(A: Any, i: int) -> bool:
     """Whether an interval begins, which is under way from now on."""
     if A.phase[i] != ACT and A.phase[i] != BEGIN:
@@ -43,7 +44,7 @@ def begins_interval(A: Any, i: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def simulated(event_loop: Any, A: Any, i: int) -> bool:
     """Run to the interval's end; False if the event loop needs something of Python first.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from data.netsim.jit import compiled, entry
+from data.netsim.jit import entry, inlined
 from data.netsim.readings import in_flight, waiting
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
@@ -32,8 +32,9 @@ SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order work phase needs intervals step_count lengths actions observations values mask"
-    " rewards truncated memory flow_of link_of loss_rates settings reward",
+    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    " actions observations values mask rewards truncated memory flow_of link_of loss_rates"
+    " settings reward",
 )
 """The arrays of `models.envs.macc.MaccBatch` that the loop reads and writes."""
 
@@ -50,19 +51,19 @@ _OUT, _OFFERED, _DROPPED = (
 
 
 @entry
-def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+def run(thread: int, event_loop: Any, i: int, A: Any) -> int:
     """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
     while True:
         if i >= 0:
             _go_on(event_loop, A, i)
             if A.needs[i] != DONE:
                 return i
-        i = next_one(counter, A)
+        i = next_one(thread, A)
         if i < 0:
             return i
 
 
-@compiled
+@inlined
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
     while True:
@@ -83,7 +84,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
 
 
-@compiled
+@inlined
 def _act(A: Any, S: Any, i: int) -> None:
     """Senders: up, down, hold (eq. 1). Routers: keep, drop all (eq. 2)."""
     senders = A.settings[_SENDERS]
@@ -99,7 +100,7 @@ def _act(A: Any, S: Any, i: int) -> None:
         s.agent_cwnd = min(A.settings[_MAX], max(1, s.agent_cwnd + change))
 
 
-@compiled
+@inlined
 def _observe(A: Any, S: Any, i: int) -> None:
     """Read what no ACK carries and make the observations of the interval."""
     senders = A.settings[_SENDERS]
@@ -129,7 +130,7 @@ def _observe(A: Any, S: Any, i: int) -> None:
             scale(now, macc.ROUTER_BOUNDS, A.observations[i, a])
 
 
-@compiled
+@inlined
 def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
     """End slow start of senders that are through it; whether all are."""
     through = True
@@ -146,7 +147,7 @@ def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
     return through
 
 
-@compiled
+@inlined
 def _settle(A: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
     for a in range(A.mask.shape[1]):

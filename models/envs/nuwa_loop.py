@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from data.netsim.jit import compiled, entry
+from data.netsim.jit import entry, inlined
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
 from data.netsim.state import DONE, VARIABLES
@@ -39,8 +39,9 @@ _FACTORS = np.array(ACTIONS)
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order work phase needs intervals step_count lengths actions observations values"
-    " rewards terminated truncated memory ring cursor counted loss_rate settings reward",
+    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    " actions observations values rewards terminated truncated memory ring cursor counted"
+    " loss_rate settings reward",
 )
 """The arrays of `models.envs.nuwa.NuwaBatch` that the loop reads and writes."""
 
@@ -57,19 +58,19 @@ _TARGET, _GAIN = CODES["target_delay_us"], CODES["gain_milli"]
 
 
 @entry
-def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+def run(thread: int, event_loop: Any, i: int, A: Any) -> int:
     """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
     while True:
         if i >= 0:
             _go_on(event_loop, A, i)
             if A.needs[i] != DONE:
                 return i
-        i = next_one(counter, A)
+        i = next_one(thread, A)
         if i < 0:
             return i
 
 
-@compiled
+@inlined
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
     s = S.sub[S.conn[0].sub0]
@@ -95,7 +96,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
 
 
-@compiled
+@inlined
 def _observe(A: Any, S: Any, s: Any, i: int, place: int) -> None:
     """Read the receiver, the Statistics Collector of Fig. 11, and put its vector into the ring."""
     payload, seen = S.conn[0].payload, S.seen
@@ -116,7 +117,7 @@ def _observe(A: Any, S: Any, s: Any, i: int, place: int) -> None:
     A.ring[i, A.cursor[i], :] = now
 
 
-@compiled
+@inlined
 def _losses(A: Any, s: Any, i: int) -> float:
     """Loss rate since the last call."""
     before = A.counted[i]
@@ -127,7 +128,7 @@ def _losses(A: Any, s: Any, i: int) -> float:
     return 1.0 if lost > 0 else 0.0
 
 
-@compiled
+@inlined
 def _settle(A: Any, S: Any, s: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
     now = A.values[i, 0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from data.netsim.jit import compiled, entry
+from data.netsim.jit import compiled, entry, inlined
 from data.netsim.reference import reference
 from data.netsim.seen import CODES, forget, see
 from data.netsim.state import DONE, OPEN, VARIABLES
@@ -33,9 +33,9 @@ SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order work phase needs intervals step_count lengths actions observations values mask"
-    " rewards terminated truncated targets draining memory ring cursor unit most at_bound path_bps"
-    " settings observing shares reward",
+    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    " actions observations values mask rewards terminated truncated targets draining memory ring"
+    " cursor unit most at_bound path_bps settings observing shares reward",
 )
 """The arrays of `models.envs.tcco.TccoBatch` that the loop reads and writes."""
 
@@ -48,19 +48,19 @@ _DELIVERED = CODES["delivered_bytes"]
 
 
 @entry
-def run(counter: Any, event_loop: Any, i: int, A: Any) -> int:
+def run(thread: int, event_loop: Any, i: int, A: Any) -> int:
     """Go on with environments until their step is done; see `models.envs.loop.next_one`."""
     while True:
         if i >= 0:
             _go_on(event_loop, A, i)
             if A.needs[i] != DONE:
                 return i
-        i = next_one(counter, A)
+        i = next_one(thread, A)
         if i < 0:
             return i
 
 
-@compiled
+@inlined
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
     first = S.conn[0].sub0
@@ -83,7 +83,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
 
 
-@compiled
+@inlined
 def _act(A: Any, S: Any, i: int) -> None:
     """Move the windows' targets, drain the queues where a Probe phase is due."""
     c = S.conn[0]
@@ -112,7 +112,7 @@ def _act(A: Any, S: Any, i: int) -> None:
         S.sub[c.sub0 + k].agent_cwnd = window
 
 
-@compiled
+@inlined
 def _observe(A: Any, S: Any, i: int) -> None:
     """Read what no ACK carries, make the observations of the interval, put them into the ring."""
     c = S.conn[0]
@@ -123,7 +123,8 @@ def _observe(A: Any, S: Any, i: int) -> None:
         now = A.values[i, k]
         tcco.observe(S.seen, place, A.memory[i, k], A.observing, now)
         scale(now, tcco.BOUNDS, A.observations[i, k])
-        A.ring[i, A.cursor[i], k, :] = now
+        for name in range(len(now)):
+            A.ring[i, A.cursor[i], k, name] = now[name]
         _limit(A, i, k, _held(now, c.payload))
 
 
@@ -133,7 +134,7 @@ def _held(now: Any, payload: int) -> float:
     return float(now[tcco.BOTTLENECK] * now[tcco.BASE_RTT] / 8e6 / payload)
 
 
-@compiled
+@inlined
 def _limit(A: Any, i: int, k: int, held: float) -> None:
     """Say how far the next action goes, and where the window's upper bound lies."""
     p = A.settings
@@ -143,7 +144,7 @@ def _limit(A: Any, i: int, k: int, held: float) -> None:
     A.most[i, k] = p[_MAX] if most == 0 else min(p[_MAX], max(p[_START], most))
 
 
-@compiled
+@inlined
 def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
     """End the Start phase of subflows that are through it; whether all are."""
     c = S.conn[0]
@@ -160,7 +161,7 @@ def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
     return all_through
 
 
-@compiled
+@inlined
 def _settle(A: Any, S: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
     for k in range(S.conn[0].sub_n):
