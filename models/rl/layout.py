@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from models.envs.batch import BatchEnv
 @dataclass(frozen=True)
 class Layout:
     """The part of a `BatchEnv` that doesn't change, as plain values.
+
+    A network's own layout may have more features, see `models.rl.networks.module.Standardise`.
 
     Attributes
     ----------
@@ -42,6 +44,10 @@ class Layout:
         """The layout that `plain` wrote."""
         lists = {name: tuple(tree[name]) for name in ("kinds", "action_counts", "feature_counts")}
         return cls(**lists, context=tree["context"])
+
+    def doubled(self) -> Layout:
+        """With two inputs for each of an observation's values."""
+        return replace(self, feature_counts=tuple(2 * count for count in self.feature_counts))
 
     def plain(self) -> dict[str, Any]:
         """As lists and numbers."""

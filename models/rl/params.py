@@ -38,6 +38,8 @@ class Run(Strict):
     """Discount of a step."""
     clip: float = Field(10.0, gt=0)
     """Longest gradient."""
+    logs: bool = False
+    """Whether networks see the logarithms of observations beside them (ours)."""
     warmup: int = Field(20_000, ge=0)
     """Steps from which the inputs' and the rewards' mean and deviation are taken."""
     report_every: int = Field(1_000, ge=1)
@@ -88,6 +90,7 @@ class Replay(Run):
 class TransformerDqn(Replay):
     """TCCO (tcco.txt Table I)."""
 
+    logs: bool = True
     rate: float = Field(5e-4, ge=0)
     """Table I has 1e-4; this learns faster in as many steps."""
     gamma: float = Field(0.969, ge=0, lt=1)
@@ -140,6 +143,7 @@ class Macc(Vdn):
 class RecurrentPpo(Run):
     """Nuwa (nuwa.txt section V.A); the paper gives no values, all are ours."""
 
+    logs: bool = True
     num_envs: int = Field(16, ge=1)
     rows: int = Field(80, ge=1)
     """Steps of each environment from one update to the next (T of algorithm 2)."""

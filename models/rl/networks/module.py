@@ -13,16 +13,23 @@ from torch import Tensor, nn
 
 from models.rl.layout import Layout
 
+_LEAST = 1e-3
+"""A share of half a value's scale below which its logarithm falls no further."""
+
 
 class Standardise(nn.Module):
     """Observations less their mean, over their deviation, feature by feature of each kind.
 
     The figures are gathered from what the run sees at its beginning and then held, so that they
-    are part of the network.
+    are part of the network. With ``logs`` each value is followed by its logarithm: from
+    ``x / (x + half)``, as environments scale what they observe, that is the logit. Ratios, such as
+    a queueing delay over the target delay or a window over what its path holds, become
+    differences, which one layer can tell apart on fast and slow paths alike.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, logs: bool = False) -> None:
         super().__init__()
+        self.logs = logs
         self.kinds = torch.tensor(layout.kinds)
         shape = (len(layout.action_counts), layout.features)
         for name in ("total", "squares", "mean"):
@@ -48,7 +55,7 @@ class Standardise(nn.Module):
             Rows whose reward came of an action.
         """
         there = mask[..., None].double()
-        seen = observations.double() * there
+        seen = self._values(observations).double() * there
         first = (seen.sum((0, 1)), seen.square().sum((0, 1)), there.sum((0, 1)))
         for name, value in zip(("total", "squares", "count"), first, strict=True):
             getattr(self, name).index_add_(0, self.kinds, value)
@@ -64,7 +71,12 @@ class Standardise(nn.Module):
 
     def forward(self, observations: Tensor, mask: Tensor) -> Tensor:
         """Standardised, [..., A, D]; 0 for parts that aren't there."""
-        return (observations - self.shift) * self.scale * mask[..., None]
+        return (self._values(observations) - self.shift) * self.scale * mask[..., None]
+
+    def _values(self, observations: Tensor) -> Tensor:
+        if not self.logs:
+            return observations
+        return torch.stack([observations, observations.logit(_LEAST)], dim=-1).flatten(-2)
 
     def rewarded(self) -> tuple[float, float]:
         """Mean and deviation of the rewards seen, 0 and 1 before there are any."""
@@ -87,8 +99,10 @@ class AgentModule(TorchRLModule, InferenceOnlyAPI):
 
     def setup(self) -> None:
         """Make the networks; RLlib calls it."""
-        self.layout = Layout.read(self.model_config["layout"])
-        self.standardise = Standardise(self.layout)
+        logs = bool(self.model_config["network"].get("logs", False))
+        layout = Layout.read(self.model_config["layout"])
+        self.layout = layout.doubled() if logs else layout
+        self.standardise = Standardise(self.layout, logs)
         self.register_buffer("legal", torch.from_numpy(self.layout.legal()), persistent=False)
         self.net = self.build(self.model_config["network"])
 
