@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import platform
 import shutil
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from export.toolchain.harness import RUNTIME, CannotRun, Missing, find_compiler, run_command
+from data.place import scratch
+from export.toolchain.harness import (
+    RUNTIME,
+    CannotRun,
+    Missing,
+    compile_c,
+    compile_once,
+    find_compiler,
+    run_command,
+)
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 CLANGS = ("clang-14", "clang")
@@ -64,6 +75,21 @@ def kernel_types(timeout_s: float) -> bytes:
     return dumped.stdout
 
 
+@cache
+def parsed_types(command: tuple[str, ...], timeout_s: float) -> Path:
+    """A folder with :func:`kernel_types`, also as ``command`` parsed them, until the process ends.
+
+    They have 130 000 lines, which every program includes.
+    """
+    kept = ExitStack()
+    folder = kept.enter_context(scratch("types"))
+    atexit.register(kept.close)
+    (folder / "vmlinux.h").write_bytes(kernel_types(timeout_s))
+    header = [*command, "-x", "c-header", str(folder / "vmlinux.h")]
+    compile_c([*header, "-o", str(folder / "vmlinux.pch")], timeout_s)
+    return folder
+
+
 class Workshop:
     """Builds what lies in a bundle, in a directory of its own.
 
@@ -86,34 +112,27 @@ class Workshop:
         if reason := why_not():
             raise Missing(reason)
         self.bundle, self.work, self.timeout_s = bundle, work, timeout_s
-        (work / "vmlinux.h").write_bytes(kernel_types(timeout_s))
-        # 130 000 lines, which every program includes: parsed once.
-        self._compile([*self._command(), "-x", "c-header", str(work / "vmlinux.h")], "vmlinux.pch")
+        self.types = parsed_types(tuple(self._command()), timeout_s)
 
     def program(self, source: str, built: str, defines: dict[str, str]) -> Path:
         """Compile a BPF object; CannotRun if clang refuses the source."""
         given = [f"-D{name}={value}" for name, value in defines.items()]
-        types = ["-include-pch", str(self.work / "vmlinux.pch"), f"-I{self.work}"]
-        command = [*self._command(), *given, *types]
-        return self._compile([*command, "-c", str(self.bundle / source)], built)
+        types = ["-include-pch", str(self.types / "vmlinux.pch"), f"-I{self.types}"]
+        command = [*self._command(), *given, *types, "-c", str(self.bundle / source)]
+        compile_c([*command, "-o", str(self.work / built)], self.timeout_s)
+        return self.work / built
 
     def _command(self) -> list[str]:
         return [clang(), *FLAGS, f"-D__TARGET_ARCH_{ARCHITECTURES[platform.machine()]}"]
 
     def host(self, source: Path, built: str) -> Path:
         """Compile a program of user space; CannotRun if the compiler refuses the source."""
-        return self._compile([*find_compiler(), *HOST_FLAGS, str(source)], built, ["-lbpf"])
+        made, command = self.work / built, [*find_compiler(), *HOST_FLAGS]
+        included = sorted(source.parent.glob("*.h"))
+        compile_once(command, [source], made, self.timeout_s, included, ["-lbpf"])
+        return made
 
     def runtime(self, name: str) -> Path:
         """One of the C programs of ``export/runtime``, compiled at the first call."""
         made = self.work / name
         return made if made.exists() else self.host(RUNTIME / f"{name}.c", name)
-
-    def _compile(self, command: list[str], built: str, libraries: list[str] | None = None) -> Path:
-        path = self.work / built
-        done = run_command([*command, "-o", str(path), *(libraries or [])], self.timeout_s)
-        if done.returncode:
-            lines = done.stderr.decode(errors="replace").splitlines()
-            errors = [line for line in lines if "error" in line] or lines
-            raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
-        return path

@@ -20,6 +20,7 @@ from export.toolchain.harness import (
     RUNTIME,
     CannotRun,
     compile_c,
+    compile_once,
     find_compiler,
     kernel_flags,
     object_bytes,
@@ -227,8 +228,11 @@ def build_feed(
     inside = [*compiler, *flags, *stack, made_for, "-include", str(header)]
     compile_c([*inside, "-c", str(RUNTIME / "sbd_unit.c"), "-o", str(unit)], timeout_s)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
-    around = [*compiler, "-std=c99", "-O2", *kept, made_for, str(RUNTIME / "sbd_driver.c")]
-    compile_c([*around, str(unit), "-o", str(executable)], timeout_s)
+    around = [*compiler, "-std=c99", "-O2", *kept]
+    source, driver = RUNTIME / "sbd_driver.c", work / "driver.o"
+    included = [RUNTIME / "sbd_unit.h"]
+    compile_once([*around, made_for, "-c"], [source], driver, timeout_s, included)
+    compile_c([*around, str(driver), str(unit), "-o", str(executable)], timeout_s)
     sizes = object_bytes(unit, timeout_s), stack_bytes(work / "unit.su")
     return Feed(executable, flags, *sizes, features=features, subflows=subflows)
 

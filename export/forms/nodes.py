@@ -15,6 +15,8 @@ from features.spec import Feature
 
 MAX_DEPTH = 128
 MAX_NODES = 1 << 20
+BLOCK = 4096
+"""Rows walked together: they stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,32 @@ class Nodes:
                 depth[i + 1] = depth[self.right[i]] = depth[i] + 1
         return tuple(depth)
 
+    @cached_property
+    def _steps(self) -> tuple[Ints, Ints, Ints]:
+        """Feature and threshold of each node, and where ``2 * node + goes_right`` leads.
+
+        A leaf leads to itself, so that all rows make as many steps.
+        """
+        feature, value, right = self.arrays
+        here = np.arange(len(self))
+        children = np.stack([here + 1, right], axis=1)
+        leaf = feature < 0
+        children[leaf] = here[leaf, np.newaxis]
+        return np.where(leaf, 0, feature), value, children.ravel()
+
     def reach(self, x: Ints) -> Ints:
         """Index of the leaf that each row of ``x`` falls into: int64 array [N, d] -> [N]."""
-        feature, value, right = self.arrays
+        feature, value, children = self._steps
+        depth = max(self.depths)
         at = np.zeros(len(x), dtype=np.int64)
-        rows = np.arange(len(x))[feature[at] >= 0]
-        while len(rows):
-            here = at[rows]
-            goes_left = x[rows, feature[here]] <= value[here]
-            at[rows] = np.where(goes_left, here + 1, right[here])
-            rows = rows[feature[at[rows]] >= 0]
+        for start in range(0, len(x), BLOCK):
+            rows = x[start : start + BLOCK]
+            flat, first = rows.ravel(), np.arange(len(rows)) * x.shape[1]
+            here = at[start : start + BLOCK]
+            for _ in range(depth):
+                goes_right = flat.take(first + feature.take(here)) > value.take(here)
+                here = children.take(2 * here + goes_right)
+            at[start : start + BLOCK] = here
         return at
 
 

@@ -19,7 +19,7 @@ from export.toolchain.harness import (
     SANITIZER_FLAGS,
     CannotRun,
     build,
-    compile_c,
+    compile_once,
     find_compiler,
     run_command,
 )
@@ -194,9 +194,10 @@ def _damage(
     flags = ["-O1"] if no_sanitizers(work, timeout_s) else SANITIZER_FLAGS
     reader = _readers(form)[-1]
     defined = [f"-D{k}={v}" for k, v in _defined(form.kind, len(form.labels)).items()]
-    sources = [str(files[reader]), str(RUNTIME / "table_damage.c"), *defined]
-    include = f"-I{files['cczoo_table.h'].parent}"
-    compile_c([*find_compiler(), *flags, include, *sources, "-o", str(executable)], timeout_s)
+    sources = [files[reader], RUNTIME / "table_damage.c"]
+    included = [files[name] for name in _readers(form) if name != reader]
+    command = [*find_compiler(), *flags, *defined]
+    compile_once(command, sources, executable, timeout_s, included)
     asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
     done = run_command([str(executable), *asked], timeout_s)
     if done.returncode:

@@ -16,6 +16,7 @@ import numpy as np
 
 from export.ir import Ints, Verdicts
 from export.toolchain import sandbox
+from export.toolchain.once import once
 
 KERNEL_FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-O2"]
 """No warning, no libc; with ``-mgeneral-regs-only`` no floating point either."""
@@ -169,14 +170,17 @@ def build(
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     model, executable = work / "model.o", work / "model"
-    compile_c([*compiler, *flags, *stack, "-c", str(source), "-o", str(model)], timeout_s)
+    included = [work / "model.h", *(work / path.name for path in beside)]
+    compile_once([*compiler, *flags, *stack, "-c"], [source], model, timeout_s, included)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
-    linked = [str(RUNTIME / "driver.c"), str(model)]
+    around = [*compiler, "-std=c99", "-O2", *kept]
+    driver = work / "driver.o"
+    compile_once([*around, "-c"], [RUNTIME / "driver.c"], driver, timeout_s)
+    linked = [str(driver), str(model)]
     if hosted is not None:
         (work / "hosted.c").write_text(hosted)
         linked.append(str(work / "hosted.c"))
-    driver = [*compiler, "-std=c99", "-O2", *kept, *linked, "-o", str(executable)]
-    compile_c(driver, timeout_s)
+    compile_c([*around, *linked, "-o", str(executable)], timeout_s)
     return Program(
         executable,
         version.splitlines()[0],
@@ -209,6 +213,39 @@ def compile_c(command: list[str], timeout_s: float) -> None:
         lines = done.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if "error" in line] or lines
         raise CannotRun(f"{command[0]} refuses the code: {errors[0] if errors else '?'}")
+
+
+def compile_once(
+    command: list[str],
+    sources: Sequence[Path],
+    made: Path,
+    timeout_s: float,
+    included: Sequence[Path] = (),
+    libraries: Sequence[str] = (),
+) -> None:
+    """Compile files, or take what the same compiler made of the same bytes in this process.
+
+    Parameters
+    ----------
+    command : list of str
+        The compiler and its flags, without paths.
+    sources : sequence of Path
+    made : Path
+        Where the object or the program goes.
+    timeout_s : float
+    included : sequence of Path
+        Every file that the sources include and that isn't the system's.
+    libraries : sequence of str
+        Told to the linker.
+
+    Raises
+    ------
+    CannotRun
+        When the compiler refuses the code.
+    """
+    folders = dict.fromkeys(f"-I{path.parent}" for path in included)
+    words = [*command, *folders, *map(str, sources), "-o", str(made), *libraries]
+    once([*command, *libraries], [*sources, *included], made, lambda: compile_c(words, timeout_s))
 
 
 def object_bytes(path: Path, timeout_s: float) -> int | None:

@@ -12,7 +12,7 @@ from export.toolchain.harness import (
     SANITIZER_FLAGS,
     CannotRun,
     build,
-    compile_c,
+    compile_once,
     find_compiler,
     run_command,
 )
@@ -76,7 +76,7 @@ def no_sanitizers(work: Path, timeout_s: float) -> str:
     compiler = find_compiler()
     executable = work / "empty"
     try:
-        compile_c([*compiler, *SANITIZER_FLAGS, str(source), "-o", str(executable)], timeout_s)
+        compile_once([*compiler, *SANITIZER_FLAGS], [source], executable, timeout_s)
         done = run_command([str(executable)], timeout_s)
     except CannotRun as error:
         return str(error)

@@ -72,6 +72,16 @@ def tree(depth, seed=3):
     return grown(np.random.default_rng(seed), depth, -span, span)
 
 
+def spine(depth, column):
+    """A tree as deep as a full one of which only the last leaf is as deep."""
+    inner = range(depth)
+    return Nodes(
+        (*(f for _ in inner for f in (column, -1)), -1),
+        (*(v for i in inner for v in (i * 10**8 - 4 * 10**8, 655 * i)), 1 << 16),
+        (*(r for i in inner for r in (2 * i + 2, 0)), 0),
+    )
+
+
 def exported(form, directory, asked="both"):
     values = np.arange(8.0).reshape(2, 4)
     source = replace(source_of(form), values=values, probability=np.zeros(2))
@@ -136,8 +146,10 @@ def test_the_largest_tree_that_if_else_is_offered_for_passes_the_verifier(tmp_pa
 
 
 def test_a_hundred_deep_trees_walk_within_the_stack(tmp_path):
-    form = Forest(SPECS, LABELS, 100 << 15, tuple(tree(8, seed) for seed in range(100)))
-    part = proved(form, tmp_path / "bundle")
+    trees = [*(tree(8, seed) for seed in range(4)), *(spine(8, column) for column in range(4))]
+    form = Forest(SPECS, LABELS, 100 << 15, (*trees, *(trees[4:] * 23)))
+    assert len(form.trees) == 100
+    part = proved(form, tmp_path / "bundle", "map")
     assert part["mismatches"] == 0
     assert part["stack_bytes"] <= 128
 
