@@ -222,16 +222,18 @@ def build_feed(
     header = work / f"{identifier}_sbd.h"
     for name in (f"{identifier}.h", header.name):
         shutil.copy(bundle / name, work / name)
+    source = work / "unit.c"
+    source.write_text(f'#include "{header.name}"\n{(RUNTIME / "sbd_unit.c").read_text()}')
     unit, executable = work / "unit.o", work / "feed"
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     made_for = f"-DSUBFLOWS={subflows}"
-    inside = [*compiler, *flags, *stack, made_for, "-include", str(header)]
-    compile_c([*inside, "-c", str(RUNTIME / "sbd_unit.c"), "-o", str(unit)], timeout_s)
+    inside = [*compiler, *flags, *stack, made_for, "-c"]
+    included = [work / f"{identifier}.h", header, RUNTIME / "sbd_unit.h"]
+    compile_once(inside, [source], unit, timeout_s, included)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
     around = [*compiler, "-std=c99", "-O2", *kept]
     source, driver = RUNTIME / "sbd_driver.c", work / "driver.o"
-    included = [RUNTIME / "sbd_unit.h"]
-    compile_once([*around, made_for, "-c"], [source], driver, timeout_s, included)
+    compile_once([*around, made_for, "-c"], [source], driver, timeout_s, included[-1:])
     compile_c([*around, str(driver), str(unit), "-o", str(executable)], timeout_s)
     sizes = object_bytes(unit, timeout_s), stack_bytes(work / "unit.su")
     return Feed(executable, flags, *sizes, features=features, subflows=subflows)

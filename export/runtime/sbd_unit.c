@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* The exported feature computation that the compiler is told to include first (-include). */
+/* Around the exported feature computation, which export/feature_code/feed.py includes first. */
 #include "sbd_unit.h"
 
 #if SUBFLOWS > 2 && (!defined(SBD_SUBFLOWS) || SBD_SUBFLOWS != SUBFLOWS)

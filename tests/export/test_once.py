@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from export.bpf import build
-from export.params import VerifyParams
+from export.bundle.manifest import bundle_files
+from export.params import Options, VerifyParams
+from export.source import source_of
 from export.toolchain import harness, once, sandbox
 from export.toolchain.harness import CannotRun, compile_once
 from export.verify import verify
+from models.store import ZOO, load, replace_directory
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="no C compiler on this machine")
 
@@ -84,7 +87,14 @@ def test_a_strangers_code_is_neither_kept_nor_answered_by_what_is(compiled, tmp_
 
 
 @pytest.mark.usefixtures("no_kernel_headers")
-def test_every_file_that_goes_in_is_told(bundles, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "targets", "compiled"),
+    [
+        ("tree", ["bpf", "c", "table"], {"model.c", "driver.c", "table_damage.c", "empty.c"}),
+        ("smartsbd-dt", ["c"], {"model.c", "unit.c", "sbd_driver.c"}),
+    ],
+)
+def test_every_file_that_goes_in_is_told(model, targets, compiled, zoo, monkeypatch, tmp_path):
     """One that is included and not told would be taken for another of its name."""
     asked, untold = [], []
 
@@ -101,9 +111,10 @@ def test_every_file_that_goes_in_is_told(bundles, monkeypatch, tmp_path):
         make()
 
     monkeypatch.setattr(harness, "once", checked)
-    shutil.copytree(bundles / "tree", tmp_path / "bundle")
+    source = source_of(load(model, zoo if model == "tree" else ZOO))
+    replace_directory(tmp_path / "bundle", bundle_files(source, targets, Options(), "the tests"))
     assert verify(tmp_path / "bundle", VerifyParams(random=20))["ok"]
     assert not untold
-    assert {"model.c", "driver.c", "table_damage.c", "empty.c"} <= set(asked)
-    if build.why_not() is None:
+    assert compiled <= set(asked)
+    if "bpf" in targets and build.why_not() is None:
         assert {"tree_load.c", "bpf_run.c", "bpf_register.c"} <= set(asked)
