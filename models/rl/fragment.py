@@ -30,6 +30,8 @@ class Fragment:
     rewards : float32 array [T, N]
         Sums over the parts.
     terminated, over : bool array [T, N]
+    own : float32 array [T, N, A]
+        Each part's own reward.
     returns : list of float
         Sum of rewards of each episode that ended.
     lengths, lanes : list of int
@@ -50,6 +52,7 @@ class Fragment:
     rewards: NDArray[np.float32]
     terminated: NDArray[np.bool_]
     over: NDArray[np.bool_]
+    own: NDArray[np.float32]
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     lanes: list[int] = field(default_factory=list)
@@ -68,6 +71,7 @@ class Fragment:
             "rewards": np.empty((rows, lanes), np.float32),
             "terminated": np.empty((rows, lanes), bool),
             "over": np.empty((rows, lanes), bool),
+            "own": np.empty((rows, lanes, parts), np.float32),
         }
         return cls(worker, fresh, **arrays)
 

@@ -5,7 +5,7 @@ Times are steps of one environment's agent, summed over all environments.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -31,9 +31,16 @@ class Run(Strict):
     """Runners as actors of Ray; 0 samples in this process."""
     seed: int = Field(7, ge=0)
     rate: float = Field(1e-3, ge=0)
-    """Adam's learning rate at the beginning; it falls in a line."""
+    """Adam's learning rate at the beginning; it falls."""
     last_rate: float = Field(1e-5, ge=0)
     """And at the end."""
+    schedule: Literal["linear", "cosine", "stairs"] = "linear"
+    """How it falls over the training: in a line, along half a wave, or by `decay` every
+    `decay_every` steps, not below the last one."""
+    decay: float = Field(0.96, gt=0, le=1)
+    """What a stair leaves of the rate (tcco.txt Table I)."""
+    decay_every: int = Field(10, ge=1)
+    """Steps of a stair (tcco.txt Table I)."""
     gamma: float = Field(0.95, ge=0, lt=1)
     """Discount of a step."""
     clip: float = Field(10.0, gt=0)
@@ -73,12 +80,17 @@ class Replay(Run):
     last_epsilon: float = Field(0.03, ge=0, le=1)
     epsilon_steps: int = Field(25_000, ge=1)
     """Steps in which it falls in a line."""
+    epsilon_decay: float | None = Field(None, gt=0, lt=1)
+    """What each step leaves of it instead, down to the last one (ma-cc.txt eq. 7)."""
     random: dict[Kind, list[Weight]] = Field(default_factory=dict)
     """Kind -> weight of each action among the random ones; evenly where left out."""
     tau: float = Field(1.0, gt=0, le=1)
     """Share of the network that the target takes over at each renewal."""
     target_every: int = Field(4_000, ge=1)
     """Steps from one renewal of the target to the next."""
+    double: bool = True
+    """Whether the network chooses the action after, which the target values (tcco.txt eq. 16);
+    otherwise the target does both (ma-cc.txt eq. 6)."""
     alpha: float = Field(0.0, ge=0, le=1)
     """Priorities' weight in drawing; 0 draws evenly."""
     beta: float = Field(0.4, ge=0, le=1)
@@ -140,7 +152,7 @@ class Macc(Vdn):
     random: dict[Kind, list[Weight]] = Field(default_factory=lambda: {1: [0.98, 0.02]})
 
 
-class RecurrentPpo(Run):
+class Ppo(Run):
     """Nuwa (nuwa.txt section V.A); the paper gives no values, all are ours."""
 
     logs: bool = True
@@ -159,14 +171,22 @@ class RecurrentPpo(Run):
     """Epsilon of the clipped objective."""
     value_weight: float = Field(0.5, ge=0)
     entropy_weight: float = Field(0.01, ge=0)
+    """What an undecided policy is worth, at the beginning."""
+    last_entropy_weight: float | None = Field(None, ge=0)
+    """And at the end, as the rate falls (in a line with stairs); as at the beginning by default."""
     clip: float = Field(0.5, gt=0)
     width: int = Field(64, ge=1)
-    """Of the layer before the LSTM."""
-    cells: int = Field(64, ge=1)
-    """Of the LSTM."""
+    """Of the layer that sees the observation."""
 
     @model_validator(mode="after")
-    def _whole_windows(self) -> RecurrentPpo:
+    def _whole_windows(self) -> Ppo:
         if self.rows % self.window:
             raise ValueError("rows must be a multiple of window")
         return self
+
+
+class RecurrentPpo(Ppo):
+    """With a memory."""
+
+    cells: int = Field(64, ge=1)
+    """Of the LSTM."""

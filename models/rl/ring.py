@@ -30,6 +30,8 @@ class Windows:
         For `Ring.set_priorities`.
     weights : float32 array [B]
         By which each counts in the loss, so that unlike odds of being drawn don't bias it.
+    own : float32 array [B, L + 1, A], optional
+        Each part's own reward, if the ring keeps them.
     """
 
     observations: Array
@@ -40,6 +42,7 @@ class Windows:
     over: Array
     places: NDArray[np.int64]
     weights: NDArray[np.float32]
+    own: Array | None = None
 
 
 class Ring:
@@ -60,6 +63,8 @@ class Ring:
         Of its own generator.
     alpha : float
         How much priorities matter: 0 draws evenly, 1 as they say.
+    own : bool
+        Whether each part's own reward is kept besides the team's.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class Ring:
         length: int = 1,
         seed: int = 0,
         alpha: float = 0.0,
+        own: bool = False,
     ) -> None:
         rows = max(capacity // lanes, 2 * (length + 1))
         self.rows, self.lanes, self.length, self.alpha = rows, lanes, length, alpha
@@ -81,9 +87,11 @@ class Ring:
             ("actions", np.int8, (parts,)),
             ("terminated", bool),
             ("over", bool),
+            *([("own", np.float32, (parts,))] if own else []),
         ]
         self.memory = np.zeros((lanes, rows), np.dtype(fields, align=True))
-        self.arrays: dict[str, Array] = {name: self.memory[name] for name in FIELDS}
+        names = (*FIELDS, "own") if own else FIELDS
+        self.arrays: dict[str, Array] = {name: self.memory[name] for name in names}
         self.head = self.filled = 0
         self.rng = np.random.default_rng(seed)
         # All windows, each as one value, in the same memory: one is copied in a single go.
@@ -185,7 +193,8 @@ class Ring:
             places, weights = tree.draw(self._tree, draw, beta)
         found = self._windows[places].view(self.memory.dtype).reshape(count, self.length + 1)
         seen, mask, actions, rewards, terminated, over = (found[name] for name in FIELDS)
-        return Windows(seen, mask, actions, rewards, terminated, over, places, weights)
+        own = found["own"] if "own" in self.arrays else None
+        return Windows(seen, mask, actions, rewards, terminated, over, places, weights, own)
 
     def set_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
         """Let windows be drawn by how wrong their values were; those overwritten since are left."""

@@ -159,7 +159,8 @@ class BatchRunner(EnvRunner):
         """Take what came of a step; where an episode began, forget the one before."""
         env: BatchEnv = self.env
         rewards = env.rewards.sum(axis=1)
-        found.rewards[t], found.terminated[t], found.over[t] = rewards, env.terminated, env.started
+        found.rewards[t], found.own[t] = rewards, env.rewards
+        found.terminated[t], found.over[t] = env.terminated, env.started
         self._return += rewards
         self._length += ~env.started
         ended = env.terminated | env.truncated

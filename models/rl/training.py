@@ -176,19 +176,25 @@ def go_on(algorithm: Any, name: str, params: Run, path: Path) -> None:
     tree = checkpoint.read(path)
     if tree["agent"] != name:
         raise UserError(f"{path}: a training of {tree['agent']!r}, not of {name!r}")
-    for key, value in json.loads(params.model_dump_json(by_alias=True)).items():
-        before = tree["settings"].get(key)
+    # A setting that came later than the checkpoint had its default value then.
+    older = _plain(agents.settings(name, tree["settings"]))
+    for key, value in _plain(params).items():
+        before = older[key]
         if before != value and key not in FREE:
             raise UserError(f"{path}: was trained with {key}={before}, not {value}")
     algorithm.set_run(tree["run"] | {name: tree[name] for name in checkpoint.NETWORKS})
+
+
+def _plain(params: Run) -> dict[str, Any]:
+    tree: dict[str, Any] = json.loads(params.model_dump_json(by_alias=True))
+    return tree
 
 
 def save(algorithm: Any, name: str, params: Run, out: Path) -> Path:
     """Write a checkpoint and the curve so far."""
     run = algorithm.get_run()
     networks = {name: run.pop(name) for name in checkpoint.NETWORKS}
-    settings = json.loads(params.model_dump_json(by_alias=True))
-    tree = {"agent": name, "settings": settings, "run": run, **networks}
+    tree = {"agent": name, "settings": _plain(params), "run": run, **networks}
     path = checkpoint.write(out, algorithm.steps, tree)
     write_text(out / CURVE, json.dumps(algorithm.curve) + "\n")
     return path

@@ -9,15 +9,19 @@ from numpy.typing import NDArray
 
 from models.rl.algorithms.base import AgentAlgorithm
 from models.rl.fragment import Fragment
+from models.rl.learners.base import AgentLearner
 from models.rl.learners.ppo import PpoLearner, advantages
 from models.rl.networks.lstm import RecurrentModule
-from models.rl.params import RecurrentPpo
+from models.rl.networks.module import AgentModule
+from models.rl.params import Ppo, RecurrentPpo
 
 
 class PpoAlgorithm(AgentAlgorithm):
     """Some rows of all environments, then several epochs over their windows."""
 
-    Params, Module, Learner = RecurrentPpo, RecurrentModule, PpoLearner
+    Params: type[Ppo] = RecurrentPpo
+    Module: type[AgentModule] = RecurrentModule
+    Learner: type[AgentLearner] = PpoLearner
     # Its actions' odds, values and states are of the scale that they were sampled with.
     scales_first = False
 
@@ -73,5 +77,6 @@ def windows(one: Fragment, length: int, more: dict[str, Any]) -> dict[str, NDArr
         cut = value.reshape(count // length, length, lanes, *rest)
         found[name] = np.moveaxis(cut, 2, 0).reshape(-1, length, *rest)
     for name, value in one.states.items():
-        found[name] = np.moveaxis(value, 1, 0).reshape(-1, *value.shape[2:])
+        chunks, lanes, *rest = value.shape
+        found[name] = np.moveaxis(value, 1, 0).reshape(lanes * chunks, *rest)
     return found

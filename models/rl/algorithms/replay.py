@@ -12,6 +12,7 @@ from models.rl.networks.dueling import TeamModule
 from models.rl.networks.transformer import TransformerModule
 from models.rl.params import TransformerDqn, Vdn
 from models.rl.ring import FIELDS, Ring, Windows
+from models.rl.schedule import fallen
 
 
 class ReplayAlgorithm(AgentAlgorithm):
@@ -30,6 +31,7 @@ class ReplayAlgorithm(AgentAlgorithm):
             length=settings.get("context", 1),
             seed=settings["seed"],
             alpha=settings["alpha"],
+            own=settings.get("own_rewards", False),
         )
         self._renewed = 0
 
@@ -37,8 +39,10 @@ class ReplayAlgorithm(AgentAlgorithm):
     def epsilon(self) -> float:
         """Share of random actions now."""
         settings = self.settings
-        share = min(1.0, self.steps / settings["epsilon_steps"])
-        return float(settings["epsilon"] + share * (settings["last_epsilon"] - settings["epsilon"]))
+        first, last = settings["epsilon"], settings["last_epsilon"]
+        if settings["epsilon_decay"] is not None:
+            return float(max(last, first * settings["epsilon_decay"] ** self.steps))
+        return float(fallen(first, last, min(1.0, self.steps / settings["epsilon_steps"])))
 
     def training_step(self) -> None:
         """Sample and learn in turns until a point of the curve is due."""
@@ -90,7 +94,8 @@ class ReplayAlgorithm(AgentAlgorithm):
 
 def arrays_of(drawn: Windows) -> dict[str, Any]:
     """What a learner takes of windows."""
-    return {name: getattr(drawn, name) for name in (*FIELDS, "weights")}
+    own = {} if drawn.own is None else {"own": drawn.own}
+    return {name: getattr(drawn, name) for name in (*FIELDS, "weights")} | own
 
 
 class TransformerDqnAlgorithm(ReplayAlgorithm):

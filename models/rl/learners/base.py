@@ -16,6 +16,7 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from torch import Tensor
 
+from models.rl import schedule
 from models.rl.networks.module import AgentModule
 
 Batch = dict[str, Tensor]
@@ -32,6 +33,7 @@ class AgentLearner(TorchLearner):
         super().build()
         self.agent: AgentModule = self._module[DEFAULT_MODULE_ID]
         self.settings: dict[str, Any] = self.config.learner_config_dict
+        self.done = 0
         self.optimiser: torch.optim.Optimizer = self.get_optimizer()
         self.weights = [p for group in self.optimiser.param_groups for p in group["params"]]
 
@@ -82,7 +84,9 @@ class AgentLearner(TorchLearner):
         }
         timesteps = timesteps or {}
         self.before_gradient_based_update(timesteps=timesteps)
-        self._set_rate(timesteps.get(NUM_ENV_STEPS_SAMPLED_LIFETIME, 0))
+        self.done = timesteps.get(NUM_ENV_STEPS_SAMPLED_LIFETIME, 0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = schedule.rate(self.settings, self.done)
         reports = [
             self._step(minibatch)
             for minibatch in _minibatches(tensors, num_epochs, minibatch_size, rng)
@@ -110,14 +114,6 @@ class AgentLearner(TorchLearner):
         self.after_step()
         report["loss"] = loss.detach()
         return report
-
-    def _set_rate(self, done: int) -> None:
-        settings = self.settings
-        share = min(1.0, done / settings["steps"])
-        # No rate falls from below the last one.
-        last = min(settings["rate"], settings["last_rate"])
-        for group in self.optimiser.param_groups:
-            group["lr"] = settings["rate"] + share * (last - settings["rate"])
 
     def standardise(self, *seen: Any) -> None:
         """Let the module learn what inputs and rewards look like; see `Standardise.learn`."""

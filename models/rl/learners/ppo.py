@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, minimum
 
+from models.rl import schedule
 from models.rl.learners.base import AgentLearner, Batch
 
 Float = NDArray[np.float32]
@@ -47,7 +48,7 @@ def advantages(
 
 
 class PpoLearner(AgentLearner):
-    """Learns a `RecurrentModule`."""
+    """Learns a module with ``windows``, a `RecurrentModule` or one that stacks observations."""
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The clipped objective, the critic's squared error, and a bonus for staying undecided."""
@@ -55,7 +56,8 @@ class PpoLearner(AgentLearner):
         acted = (~over).float()
         count = acted.sum().clamp(min=1.0)
         seen = self.agent.standardise(batch["observations"], mask)
-        logits, values = self.agent.windows(seen, over, (batch["h"], batch["c"]))
+        state = tuple(batch[name] for name in self.agent.get_initial_state())
+        logits, values = self.agent.windows(seen, over, state)
         odds = logits.log_softmax(-1)
         chosen = odds.gather(-1, batch["actions"][..., None])[..., 0]
         logp = (chosen * mask).sum(-1)
@@ -69,6 +71,7 @@ class PpoLearner(AgentLearner):
         held = ratio.clamp(1 - settings["ratio"], 1 + settings["ratio"])
         policy = -(minimum(ratio * advantage, held * advantage) * acted).sum() / count
         critic = ((values - batch["wanted"]).square() * acted).sum() / count
-        loss = policy + settings["value_weight"] * critic - settings["entropy_weight"] * entropy
+        undecided = schedule.entropy_weight(settings, self.done) * entropy
+        loss = policy + settings["value_weight"] * critic - undecided
         kl = ((batch["logp"] - logp) * acted).sum() / count
         return loss, {"critic": critic.detach(), "entropy": entropy.detach(), "kl": kl.detach()}

@@ -1,13 +1,14 @@
 """Losses against other people's, or against sums worked out by hand."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from models.rl.learners.ppo import advantages
-from models.rl.learners.q import td_errors
+from models.rl.learners.q import QLearner, td_errors
 from models.rl.networks.dueling import Dueling
 
 
@@ -41,6 +42,52 @@ def test_the_best_action_is_chosen_by_one_network_and_valued_by_the_other():
     error = td_errors(now, best, target, chosen, mask, rewards, go_on, 0.9)
     assert float(error) == pytest.approx(3.0 - (0.5 + 0.9 * 5.0))
     assert float(td_errors(now, best, target, chosen, mask, rewards, end, 0.9)) == 2.5
+
+
+class AsItIs:
+    """Stands for inputs that are of the right scale, and rewards of a mean of 0.25."""
+
+    def __call__(self, observations, mask):
+        return observations
+
+    def rewarded(self):
+        return 0.25, 1.0
+
+
+def test_the_loss_is_the_mean_square_of_every_position_that_was_acted_in():
+    """tcco.txt eqs. 15 and 16, row by row; without ``double`` as ma-cc.txt eq. 6 has it."""
+    g = torch.Generator().manual_seed(4)
+    now, best, target = (torch.randn(3, 4, 2, 5, generator=g) for _ in range(3))
+    best[..., 4] = -torch.inf
+    over = torch.zeros(3, 5, dtype=torch.bool)
+    over[1, 2] = True
+    batch = {
+        "observations": torch.zeros(3, 5, 2, 6), "mask": torch.ones(3, 5, 2, dtype=torch.bool),
+        "actions": torch.randint(4, (3, 5, 2), generator=g), "over": over,
+        "rewards": torch.randn(3, 5, generator=g), "weights": torch.ones(3),
+        "terminated": torch.rand(3, 5, generator=g) < 0.3,
+    }  # fmt: skip
+    agent = SimpleNamespace(values=lambda *_: (now, best, target), standardise=AsItIs())
+    for double, centre in ((True, False), (False, True)):
+        learner = SimpleNamespace(
+            agent=agent, settings={"gamma": 0.969, "double": double, "centre": centre}
+        )
+        learner.squares = lambda one, learner=learner: QLearner.squares(learner, one)
+        loss, report = QLearner.loss(learner, batch)
+        squares = []
+        for b in range(3):
+            for t in range(4):
+                if over[b, t]:
+                    continue
+                chooser = best if double else target
+                q = sum(now[b, t, a, batch["actions"][b, t, a]] for a in range(2))
+                later = sum(target[b, t, a, chooser[b, t, a, :4].argmax()] for a in range(2))
+                wanted = batch["rewards"][b, t] - (0.25 if centre else 0.0)
+                wanted = wanted + (0.0 if batch["terminated"][b, t] else 0.969) * later
+                squares.append(float((q - wanted) ** 2))
+        assert len(squares) == 11
+        assert float(loss) == pytest.approx(np.mean(squares), rel=1e-5)
+        assert report["errors"].shape == (3,)
 
 
 def test_advantages_are_the_discounted_sum_of_surprises():

@@ -7,7 +7,7 @@ import torch
 from models.rl.layout import Layout
 from models.rl.networks.dueling import TeamModule
 from models.rl.networks.lstm import RecurrentModule
-from models.rl.networks.transformer import TransformerModule, begins
+from models.rl.networks.transformer import Block, Transformer, TransformerModule, begins
 
 LAYOUT = Layout(kinds=(0, 1, 0), action_counts=(3, 2), feature_counts=(4, 2), context=5)
 SETTINGS = {
@@ -83,6 +83,45 @@ def test_the_transformer_forgets_what_is_older_than_its_context():
     later, _ = acted(module, observations[:, 4:], mask[:, 4:], over[:, 4:])
     compared(later[:, -1], scores[:, -1], LEGAL)
     assert not torch.allclose(later[:, -2], scores[:, -2], atol=1e-4)
+
+
+def test_the_network_has_the_sizes_of_tccos_table_1():
+    from models.rl.params import TransformerDqn
+
+    two = Layout(kinds=(0, 0), action_counts=(5,), feature_counts=(6,), context=20)
+    net = Transformer(two, TransformerDqn().model_dump())
+    shapes = {name: tuple(value.shape) for name, value in net.named_parameters()}
+    assert shapes["each.0.weight"] == (64, 6)
+    assert shapes["each.2.weight"] == (64, 64), "subflow FC1 and FC2, the same for all subflows"
+    assert shapes["embed.weight"] == (128, 2 * 64)
+    assert shapes["position"] == (20, 128), "learned, one for each place of the context"
+    assert (len(net.blocks), net.blocks[0].heads) == (1, 4)
+    assert shapes["head.weight"] == (5, 128 + 64), "all actions of one subflow"
+
+
+def test_a_block_is_torchs_with_the_layer_norm_after_a_residual_gate():
+    """ResGate is a sum of what comes in and what a layer makes of it (DTQN, arXiv 2206.01078)."""
+    torch.manual_seed(0)
+    ours = Block(16, 4)
+    theirs = torch.nn.TransformerEncoderLayer(
+        16, 4, 64, dropout=0.0, norm_first=False, batch_first=True
+    )
+    both = [(theirs.self_attn.out_proj, ours.out), (theirs.linear1, ours.feed[0]),
+            (theirs.linear2, ours.feed[2]), (theirs.norm1, ours.norms[0]),
+            (theirs.norm2, ours.norms[1])]  # fmt: skip
+    for one, other in both:
+        one.load_state_dict(other.state_dict())
+    with torch.no_grad():
+        for part in ("weight", "bias"):
+            inputs = torch.cat([getattr(ours.query, part), getattr(ours.both, part)])
+            getattr(theirs.self_attn, f"in_proj_{part}").copy_(inputs)
+    tokens = torch.randn(3, 7, 16)
+    allowed = torch.ones(7, 7, dtype=torch.bool).tril()
+    expected = theirs(tokens, src_mask=~allowed)
+    found = ours(tokens, allowed[None, None].expand(3, 1, 7, 7), last=False)
+    assert torch.allclose(found, expected, atol=1e-6)
+    last = ours(tokens, allowed[None, None, -1:].expand(3, 1, 1, 7), last=True)
+    assert torch.allclose(last[:, 0], expected[:, -1], atol=1e-6)
 
 
 def test_rows_know_where_their_episode_begins():

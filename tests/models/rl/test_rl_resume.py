@@ -95,6 +95,20 @@ def test_other_settings_do_not_go_on_and_a_folder_in_use_is_not_overwritten(tmp_
     assert training.train("matrix", longer, tmp_path, resume=True).curve[-1]["steps"] >= 400
 
 
+def test_a_setting_that_came_after_a_checkpoint_had_its_default_value(tmp_path):
+    params = settings("matrix", 200)
+    path = training.train("matrix", params, tmp_path).checkpoint
+    tree = checkpoint.read(path)
+    del tree["settings"]["schedule"]
+    networks = {name: tree[name] for name in checkpoint.NETWORKS}
+    checkpoint.write(tmp_path, 200, {**tree, **networks})
+    longer = params.model_copy(update={"steps": 400})
+    other = longer.model_copy(update={"schedule": "cosine"})
+    with pytest.raises(UserError, match="was trained with schedule=linear, not cosine"):
+        training.train("matrix", other, tmp_path, resume=True)
+    assert training.train("matrix", longer, tmp_path, resume=True).curve[-1]["steps"] >= 400
+
+
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     params = settings("matrix", 200)
 

@@ -98,6 +98,20 @@ def test_nothing_is_learned_across_the_place_where_a_runner_failed_or_began_anew
     assert over[2:].nonzero()[1].tolist() == [4, 5, 6, 7, 8, 9] * 2
 
 
+def test_each_parts_own_rewards_are_kept_where_they_are_asked_for():
+    plain, ring = Ring(120, 4, 2, 3, length=3), Ring(120, 4, 2, 3, length=3, seed=1, own=True)
+    piece = fragment(0, 20, 4)
+    piece.own[:] = piece.rewards[..., None] * [0.25, 0.75]
+    for one in (plain, ring):
+        one.add([piece])
+    assert plain.sample(5).own is None
+    other = Ring(120, 4, 2, 3, length=3, own=True)
+    other.set_state(ring.get_state())
+    for one in (ring, other):
+        drawn = one.sample(50)
+        assert (drawn.own == drawn.rewards[..., None] * [0.25, 0.75]).all()
+
+
 def test_there_is_nothing_to_draw_before_a_whole_window():
     ring = Ring(100, 2, 2, 3, length=5)
     ring.add([fragment(0, 5, 2)])

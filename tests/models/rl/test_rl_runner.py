@@ -30,6 +30,7 @@ def test_rows_are_what_happened(algorithm):
         assert (found.observations[t] == env.observations).all()
         env.step(found.actions[t])
         assert (found.rewards[t] == env.rewards.sum(1)).all()
+        assert (found.own[t] == env.rewards).all()
         assert (found.terminated[t] == env.terminated).all()
         assert (found.over[t] == env.started).all()
     assert found.fresh
@@ -46,7 +47,8 @@ def test_states_and_values_are_those_of_the_network_going_through_the_rows(algor
     torch.nn.init.normal_(module.net.actor.weight)
     found = algorithm.runner.sample(rows=20, chunk=5)
     over = torch.from_numpy(found.over)
-    seen = torch.from_numpy(found.observations).transpose(0, 1)
+    shown, mask = torch.from_numpy(found.observations), torch.from_numpy(found.mask)
+    seen = module.standardise(shown, mask).transpose(0, 1)
     zero = torch.zeros(5, module.cells)
     with torch.no_grad():
         logits, values = module.windows(seen, over.T, (zero, zero))
