@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pipelines import names
 
@@ -40,6 +41,7 @@ def add(
     dest: str,
     known: Known,
     early: Mapping[str, Early] | None = None,
+    more: Known | None = None,
 ) -> None:
     """Let a parser choose among subcommands.
 
@@ -53,14 +55,17 @@ def add(
         The subcommands; see :data:`Known`.
     early : mapping, optional
         Name -> function that checks a subcommand's words before its module is imported.
+    more : mapping, optional
+        Further subcommands, which the help doesn't list: they would bury the others.
     """
     commands = parser.add_subparsers(
         dest=dest, required=True, metavar="|".join(known), parser_class=Lazy
     )
-    for name, (module, line) in known.items():
+    for name, (module, line) in {**known, **(more or {})}.items():
+        listed: dict[str, Any] = {"help": line} if name in known else {}
         commands.add_parser(
             name,
-            help=line,
+            **listed,
             description=line,
             module=module,
             early=(early or {}).get(name),

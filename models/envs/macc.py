@@ -102,8 +102,13 @@ class MaccBatch(Batching):
         return np.array([int(network.subflows(int(f))[0]["agent_cwnd"]) for f in flows])
 
     def _check(self, network: Network) -> None:
-        if not len(_flows(network)):
-            raise UserError("scenario: no flow of one path without a cc, for a sender to run")
+        links = network.scenario.links
+        routed = any(name in links and links[name].queue == "agent" for name in self.params.routers)
+        if not len(_flows(network)) and not routed:
+            raise UserError(
+                "scenario: nothing for agents to run: no flow of one path without a cc, and no "
+                f"link of {', '.join(self.params.routers)} with queue: agent"
+            )
 
     def _fresh(self, i: int, network: Network) -> None:
         p = self.params

@@ -198,10 +198,16 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def dumbbell() -> Sampler:
-    """MA-CC's network (ma-cc.txt Fig. 2, Table 1), both ends of its core run by agents."""
+def dumbbell(more: dict[str, Any] | None = None) -> Sampler:
+    """MA-CC's network (ma-cc.txt Fig. 2, Table 1), both ends of its core run by agents.
+
+    Parameters
+    ----------
+    more : dict, optional
+        Settings of the scenario besides: ``{"flows.0.cc": "reno"}`` leaves agents the routers.
+    """
     settings = {"links.core.queue": "agent", "links.core_back.queue": "agent"}
-    return fixed("macc-fig4", "droptail", settings)
+    return fixed("macc-fig4", "droptail", settings | (more or {}))
 
 
 NAMED: dict[str, Callable[[], Sampler]] = {
@@ -210,6 +216,9 @@ NAMED: dict[str, Callable[[], Sampler]] = {
     "mixed_paths": lambda: mixed_paths,
     "wireless": lambda: wireless,
     "dumbbell": dumbbell,
+    "dumbbell_fifo": lambda: fixed("macc-fig4", "droptail"),
+    "dumbbell_red": lambda: fixed("macc-fig4", "red"),
+    "dumbbell_newreno": lambda: dumbbell({"flows.0.cc": "reno"}),
     "greedy_neighbours": lambda: greedy_neighbours,
     "many_senders": lambda: many_senders,
 }

@@ -16,7 +16,7 @@ from features import macc
 from features.intervals import observations
 from models.envs.macc import MaccBatch, MaccParams, MaccReward, parallel_env
 from models.envs.macc_scenarios import greedy_neighbours
-from models.envs.samplers import fixed
+from models.envs.samplers import fixed, named
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -151,6 +151,34 @@ def test_mistakes_are_explained() -> None:
 def test_a_sender_that_no_agent_can_run_is_an_error() -> None:
     with pytest.raises(UserError, match="fewer flows than the 3"):
         parallel_env(greedy_neighbours).reset(seed=1)
+
+
+def test_either_kind_may_be_alone() -> None:
+    """RL-TCP before queues that no agent runs, RL-AQM behind senders that none does."""
+    for name, there in (
+        ("dumbbell_fifo", [1, 1, 1, 0, 0]),
+        ("dumbbell_red", [1, 1, 1, 0, 0]),
+        ("dumbbell_newreno", [0, 0, 0, 1, 1]),
+    ):
+        batch = MaccBatch(1, named(name), params={"steps": 20}, stagger=False)
+        batch.reset(0)
+        assert batch.mask[0].tolist() == [bool(one) for one in there]
+        for _ in range(20):
+            batch.step(np.zeros((1, 5), np.int64))
+        assert (batch.rewards[0] != 0).tolist() == [bool(one) for one in there]
+        queue = {"dumbbell_fifo": "droptail", "dumbbell_red": "red", "dumbbell_newreno": "agent"}
+        assert batch.networks[0].scenario.links["core"].queue == queue[name]
+    batch.reset(0)
+    dropping = np.array([[0, 0, 0, 1, 0]])
+    for _ in range(3):
+        batch.step(dropping)
+    assert batch.values[0, 3, macc.DEQUEUED] == 0.0, "what a router does has an effect"
+
+
+def test_a_scenario_without_anything_for_agents_is_refused() -> None:
+    alone = fixed("macc-fig4", "red", {"flows.0.cc": "reno"})
+    with pytest.raises(UserError, match="nothing for agents to run"):
+        MaccBatch(1, alone).reset(0)
 
 
 def test_what_leaves_codels_queue_is_counted_when_its_service_begins() -> None:

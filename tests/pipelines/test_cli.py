@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from models.rl.comparisons.lines import COMPARISONS
 from pipelines.cli import SUBCOMMANDS, main
 from pipelines.sbd.train.command import TRAININGS
 
@@ -39,6 +40,25 @@ def test_commands_of_a_command_have_help_with_an_example_too(
     with pytest.raises(SystemExit):
         main([*words.split(), "--help"])
     assert f"cczoo {words}" in capsys.readouterr().out.split("example", 1)[-1]
+
+
+def test_comparisons_are_trained_by_name_and_do_not_bury_the_agents(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    printed = capsys.readouterr().out
+    assert "sbd|tcco|nuwa|macc ..." in printed
+    assert "docs/training.md" in printed
+    page = Path("docs/training.md").read_text(encoding="utf-8")
+    for name, line in COMPARISONS.items():
+        assert f"{name} " not in printed.split("examples")[0]
+        assert f"| `{name}` |" in page, "the page lists all of them"
+        with pytest.raises(SystemExit):
+            main(["train", name, "--help"])
+        assert " ".join(line.summary.split()) in " ".join(capsys.readouterr().out.split())
+    assert main(["train", "macc-qmx"]) == 2
+    assert "did you mean 'macc-qmix'?" in capsys.readouterr().err
 
 
 def test_unknown_subcommand_names_the_nearest() -> None:

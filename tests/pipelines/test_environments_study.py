@@ -57,6 +57,25 @@ def test_constants_of_a_class_stand_beside_each_other(monkeypatch: pytest.Monkey
     assert "| 30 | 20 | 55 (1.1 products) |" in classes.table([row])
 
 
+def test_a_comparison_is_played_in_the_environment_that_it_has_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Routers alone: throughput and RTT are those of the flows that they serve."""
+    changes = {"steps": 64, "num_envs": 4, "validate_every": 0}
+    training.train("macc-rl-aqm", agents.settings("macc-rl-aqm", changes), tmp_path)
+    words = ["--only", "MA-CC, d", "--seeds", "2", "--steps", "5", "--json"]
+    assert command.main([*words, "--agent", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)["environments"]["MA-CC, dumbbell"]
+    (row,) = (row for row in rows if row["kind"] == "agent")
+    assert row["policy"].startswith("macc-rl-aqm, ")
+    assert row["mbps"] > 0.1
+    assert row["rtt_ms"] > 250
+    (played,) = judge.trained([tmp_path])["MA-CC, dumbbell"]
+    batch = played[2](1)
+    batch.reset(0)
+    assert batch.mask[0].tolist() == [False] * 3 + [True] * 2
+
+
 def test_a_trained_agent_is_played_in_its_environments_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

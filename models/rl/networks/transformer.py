@@ -88,6 +88,15 @@ class Transformer(nn.Module):
         -------
         tensor [B, L, A, C], or [B, 1, A, C]
         """
+        tokens, own = self.tokens(seen, mask, first, last)
+        spread = tokens[:, :, None].expand(-1, -1, own.shape[2], -1)
+        found: Tensor = self.head(torch.cat([spread, own], dim=-1))
+        return found
+
+    def tokens(
+        self, seen: Tensor, mask: Tensor, first: Tensor, last: bool
+    ) -> tuple[Tensor, Tensor]:
+        """What the heads see, as for `forward`: [B, L, width] and each subflow's [B, L, A, E]."""
         own = self.each(seen) * mask[..., None]
         row = torch.arange(seen.shape[1])
         tokens = self.embed(own.flatten(2)) + self.position[row - first]
@@ -95,11 +104,7 @@ class Transformer(nn.Module):
         for number, block in enumerate(self.blocks):
             final = last and number == len(self.blocks) - 1
             tokens = block(tokens, allowed[:, :, -1:] if final else allowed, final)
-        if last:
-            own = own[:, -1:]
-        spread = tokens[:, :, None].expand(-1, -1, own.shape[2], -1)
-        found: Tensor = self.head(torch.cat([spread, own], dim=-1))
-        return found
+        return tokens, own[:, -1:] if last else own
 
 
 class TransformerModule(AgentModule):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +189,9 @@ KINDS = {"tcco": "TCCO", "nuwa": "Nuwa", "macc": "MA-CC"}
 def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
     """Rows of trained networks, each for the environments of its kind with as many parts.
 
+    A comparison that has an environment of its own is played in that, beside the first problem of
+    its kind: throughput and RTT compare there, returns don't.
+
     Parameters
     ----------
     folders : sequence of Path
@@ -213,23 +216,41 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
 
     for folder in folders:
         agent, params, module = kept(folder)
-        if agent not in KINDS:
-            raise UserError(f"{folder}: {agent} isn't one of {', '.join(KINDS)}")
+        kind = KINDS.get(agent.partition("-")[0])
+        if kind is None:
+            raise UserError(
+                f"{folder}: {agent} isn't one of {', '.join(KINDS)}, nor compared to one"
+            )
+        label = f"{agent}, {_steps(folder)} steps, seed {params.seed}"
+        line = agents.agent(agent)
+        if "env" in line.preset:
+            first = next(name for name in PROBLEMS if name.startswith(kind))
+            alone = partial(_alone, line.maker, params.env)
+            found[first].append((label, AGENT, alone, partial(Greedy, module)))
+            continue
         own = sorted(set(params.env.get("params") or {}) - {"steps"})
         if own:
             raise UserError(
                 f"{folder}: was trained with env.params.{own[0]} of its own: environments are "
                 "played as they are by default"
             )
-        label = f"{agent}, {_steps(folder)} steps, seed {params.seed}"
-        parts = len(make(agents.agent(agent).maker, 1, 1, params.env).kinds)
+        parts = len(make(line.maker, 1, 1, params.env).kinds)
         for name, rows in PROBLEMS.items():
             # Behind CoDel an agent has nothing to say.
-            if name.startswith(KINDS[agent]) and rows[0][1] == RANDOM:
+            if name.startswith(kind) and rows[0][1] == RANDOM:
                 maker = rows[0][2]
                 if len(maker(1).kinds) == parts:
                     found[name].append((label, AGENT, maker, partial(Greedy, module)))
     return found
+
+
+def _alone(maker: str, settings: dict[str, Any], n: int) -> Batching:
+    """Environments as a training had them, whose first episodes are whole."""
+    from models.rl.runner import make
+
+    batch = cast(Batching, make(maker, n, 1, settings))
+    batch.stagger = False
+    return batch
 
 
 def _steps(folder: Path) -> int:
@@ -269,7 +290,10 @@ def play(played: Played, seeds: int, steps: int | None = None) -> Result:
 def _measured(batch: Batching, i: int) -> tuple[float, float]:
     """Goodput (Mbps) and RTT (ms) of the agents' flows in an environment, since its start."""
     network = batch.networks[i]
-    subs = network.state.sub[batch.places(i)[batch.places(i) < len(network.state.sub)]]
+    subs = network.state.sub
+    mine = batch.places(i)[batch.places(i) < len(subs)]
+    # Where agents run routers alone, all flows are theirs to serve.
+    subs = subs[mine] if len(mine) else subs[:]
     conns = network.state.conn[np.unique(subs["conn"])]
     data = float((conns["data_rcv"] * conns["payload"]).sum())
     rtt = float(subs["rtt_sum"].sum()) / max(1, int(subs["rtt_n"].sum())) / 1e6
