@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,30 @@ def wireless(rng: np.random.Generator) -> Scenario:
     return _one_link(link, mean, rng)
 
 
+NETWORKS: dict[str, tuple[str | None, float, float]] = {
+    "wired": (None, 30.0, 120.0),
+    "wifi": ("wifi-varied", 10.0, 100.0),
+    "4g": ("cellular-varied", 6.0, 24.0),
+    "5g": ("cellular-varied", 30.0, 120.0),
+}
+"""Networks of nuwa.txt Fig. 12: kind of link, None if its rate is constant; least and greatest mean
+rate (Mbps; ours, those of 4G and 5G around what the scenario ``nuwa-fig16`` has)."""
+
+
+def network(name: str) -> Sampler:
+    """One flow over a link of one of `NETWORKS`; all but its rate is as in `wireless`."""
+    kind, least, most = NETWORKS[name]
+
+    def sample(rng: np.random.Generator) -> Scenario:
+        mean = _log_uniform(rng, least, most)
+        if kind is None:
+            return _one_link({"rate_mbps": mean}, mean, rng)
+        made = {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}
+        return _one_link({"generate": made}, mean, rng)
+
+    return sample
+
+
 def measured(traces: Sequence[capacity.Trace]) -> Sampler:
     """One flow over a measured link, drawn from the traces given; all else is as in `wireless`.
 
@@ -215,6 +240,7 @@ NAMED: dict[str, Callable[[], Sampler]] = {
     "two_paths": lambda: two_paths,
     "mixed_paths": lambda: mixed_paths,
     "wireless": lambda: wireless,
+    **{f"nuwa_{name}": partial(network, name) for name in NETWORKS},
     "dumbbell": dumbbell,
     "dumbbell_fifo": lambda: fixed("macc-fig4", "droptail"),
     "dumbbell_red": lambda: fixed("macc-fig4", "red"),

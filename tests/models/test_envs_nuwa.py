@@ -19,7 +19,7 @@ from features import nuwa
 from features.intervals import observations
 from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward
 from models.envs.nuwa_twin import batch
-from models.envs.samplers import measured, wireless
+from models.envs.samplers import NETWORKS, measured, named, wireless
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -177,3 +177,24 @@ def test_mistakes_are_explained() -> None:
 
     with pytest.raises(UserError, match="2 paths"):
         NuwaEnv(two).reset()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_fig_12s_networks_differ_in_their_rates(name: str) -> None:
+    kind, least, most = NETWORKS[name]
+    sampler, rng, means = named(f"nuwa_{name}"), np.random.default_rng(0), []
+    for _ in range(30):
+        link = sampler(rng).links["cell"]
+        if kind is None:
+            assert link.generate is None
+            means.append(link.rate_mbps)
+        else:
+            assert link.generate is not None
+            assert link.generate.kind == kind
+            means.append(link.generate.mean_mbps)
+    assert least <= min(means) < max(means) <= most
+    played = batch(2, 1, {"sampler": f"nuwa_{name}", "params": {"steps": 3}})
+    played.reset(1)
+    for _ in range(3):
+        played.step(np.ones((2, 1), np.int64))
+    assert (played.values[:, 0, nuwa.RECEIVED] > 0).all()
