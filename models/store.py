@@ -39,6 +39,8 @@ TRAINED = Path("models/trained")
 """Where training leaves its models, in the directory at hand."""
 BESIDE = ("certificate.json", "costs.json", "costs.md", "release.json")
 """Files of an entry that its hashes leave out: proofs, times and dates of one machine."""
+POLICY = "policy.json"
+"""File of an entry that makes it a trained policy (`models.policies`), which nothing exports."""
 MAX_BYTES = 256 << 20
 """Of one file of an entry; larger ones aren't read."""
 
@@ -188,8 +190,9 @@ def sha256(content: bytes) -> str:
 
 
 def names(zoo: Path | None = None) -> list[str]:
-    """Names of the zoo's models, sorted."""
-    return sorted(path.parent.name for path in (zoo or ZOO).glob("*/meta.json"))
+    """Names of the zoo's models that are exported, sorted: all but the trained policies."""
+    found = (path.parent for path in (zoo or ZOO).glob("*/meta.json"))
+    return sorted(folder.name for folder in found if not (folder / POLICY).is_file())
 
 
 def folders(zoo: Path | None = None) -> list[str]:

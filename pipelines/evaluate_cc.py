@@ -1,17 +1,37 @@
-"""Evaluate congestion controls in the simulator, with a progress bar."""
+"""Evaluate congestion controls and trained policies in the simulator, with a progress bar."""
 
 from __future__ import annotations
 
 import argparse
 
 from data.netsim import runner
+from data.netsim.cc import CONTROLS
 
-EXAMPLE = runner.EXAMPLE
-add_arguments = runner.add_arguments
+EXAMPLE = f"""{runner.EXAMPLE}
+  cczoo evaluate cc --scenario macc-fig4 --cc cubic,macc --seeds 4
+  cczoo evaluate cc --scenario tcco-fig9a --cc bbr,reports/rl/tcco/seed-7 --delay 5"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the evaluation, with those of policies."""
+    runner.add_arguments(parser)
+    parser.add_argument(
+        "--delay",
+        type=float,
+        default=0.0,
+        metavar="MS",
+        help="time from a policy's observation to its action's effect (default 0 ms)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `data.netsim.runner.run` with a progress bar."""
+    """Run `data.netsim.runner.run` with a progress bar and with policies as controls."""
+    from pipelines.controllers import listed, player
     from pipelines.output import progress
 
-    return runner.run(args, progress)
+    if args.list:
+        runner.print_catalogue({**runner.catalogue(), "policies": listed()}, args.json)
+        return 0
+    named = [name for name in args.cc.split(",") if name not in CONTROLS and name != "all"]
+    others = {name: player(name, args.delay) for name in named}
+    return runner.run(args, progress, others)

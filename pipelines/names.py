@@ -91,6 +91,7 @@ def check_simulation(rest: Sequence[str]) -> None:
         Arguments as they were given, since parsing them would need the simulator's imports.
     """
     from data.netsim.cc import CONTROLS
+    from models import policies
 
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("--scenario", default="")
@@ -102,8 +103,8 @@ def check_simulation(rest: Sequence[str]) -> None:
     for name in filter(None, known.scenario.split(",")):
         _scenario(name, _SCENARIOS / "netsim")
     for name in known.cc.split(","):
-        if name != "all":
-            _known("congestion control", name, CONTROLS)
+        if name != "all" and name not in CONTROLS:
+            policies.check_name(name, _ZOO, CONTROLS)
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> None:

@@ -83,9 +83,12 @@ NEVER: tuple[Symbol, ...] = (
     ("pipelines.names", "check"),
     ("models.families", "family"),
     ("models.families", "settings_of"),
+    ("pipelines.zoo", "policies"),
+    *(("pipelines.zoo.policies", name) for name in ("is_policy", "is_training", "made", "verify")),
 )
-"""Gates are asked at promotion only. Looking up a mistyped name opens the registries of every
-command, and changes no result. A stage that calls functions of families names them itself."""
+"""No stage makes or plays policies. Gates are asked at promotion only. Looking up a mistyped name
+opens the registries of every command, and changes no result. A stage that calls functions of
+families names them itself."""
 MADE = (
     "data/raw",
     "data/interim",

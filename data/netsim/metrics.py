@@ -24,6 +24,7 @@ UNITS = {
     "cwnd_mad": "mean absolute deviation of a subflow's window over samples (segments)",
     "queue_mad": "mean absolute deviation of the bottleneck's queue over samples (packets)",
     "timeouts": "retransmission timeouts",
+    "decision_us": "what a decision of a control from outside costs here (us)",
 }
 """Metric -> what it is. A metric that a scenario doesn't have is absent."""
 
@@ -37,19 +38,65 @@ def simulate(scenario: Scenario, controller: str, seed: int) -> dict[str, Any]:
         `UNITS`' metrics, and ``flows``: name -> goodput (Mbit/s). Means, percentiles and rates
         are over the time after the warm-up.
     """
-    network = Network(scenario, controller, seed)
-    network.advance(scenario.warmup_s)
-    before = _snapshot(network)
-    bottleneck = scenario.bottleneck
-    count = max(1, round((scenario.duration_s - scenario.warmup_s) / scenario.sample_s))
-    windows = np.empty((count, len(network.state.sub)))
-    queues = np.empty((count, len(network.state.link)))
-    for i in range(count):
-        network.advance(scenario.warmup_s + (i + 1) * scenario.sample_s)
-        windows[i] = network.state.sub["cwnd"]
-        queues[i] = network.state.link["q_packets"]
-    after = _snapshot(network)
-    span_s = count * scenario.sample_s
+    looks = Looks(Network(scenario, controller, seed))
+    for until in looks.times_ns:
+        looks.network.advance_ns(until)
+        looks.look()
+    return looks.metrics()
+
+
+class Looks:
+    """What is noted of a simulation as time goes on, and its metrics at the end.
+
+    Whoever advances the simulation stops at each of ``times_ns``, in their order, and calls `look`.
+
+    Parameters
+    ----------
+    network : Network
+        Not begun yet.
+
+    Attributes
+    ----------
+    times_ns : list of int
+        End of the warm-up, then of each sample (ns).
+    taken : int
+        How many of them are past.
+    """
+
+    def __init__(self, network: Network) -> None:
+        scenario = network.scenario
+        self.network, self.taken = network, 0
+        count = max(1, round((scenario.duration_s - scenario.warmup_s) / scenario.sample_s))
+        at_s = [scenario.warmup_s + i * scenario.sample_s for i in range(count + 1)]
+        self.times_ns = [round(time * 1e9) for time in at_s]
+        self._windows = np.empty((count, len(network.state.sub)))
+        self._queues = np.empty((count, len(network.state.link)))
+        self._before: dict[str, Any] = {}
+        self._after: dict[str, Any] = {}
+
+    def look(self) -> None:
+        """Note how things stand at the next of the times."""
+        state = self.network.state
+        if self.taken:
+            self._windows[self.taken - 1] = state.sub["cwnd"]
+            self._queues[self.taken - 1] = state.link["q_packets"]
+        else:
+            self._before = _snapshot(self.network)
+        self.taken += 1
+        if self.taken == len(self.times_ns):
+            # The simulation may go on before anybody asks for the metrics.
+            self._after = _snapshot(self.network)
+
+    def metrics(self) -> dict[str, Any]:
+        """What `simulate` returns; after the last look."""
+        return _summed_up(self.network, self._before, self._after, self._windows, self._queues)
+
+
+def _summed_up(
+    network: Network, before: dict[str, Any], after: dict[str, Any], windows: Any, queues: Any
+) -> dict[str, Any]:
+    scenario, bottleneck = network.scenario, network.scenario.bottleneck
+    span_s = len(windows) * scenario.sample_s
     if bottleneck is not None:
         at = network.link_names.index(bottleneck)
     else:
@@ -79,9 +126,9 @@ def simulate(scenario: Scenario, controller: str, seed: int) -> dict[str, Any]:
     _round_trips(result, before, after, subs)
     _bottleneck(result, network, before, after, at, span_s)
     done = [
-        (int(c["done_t"]) - int(c["start"])) / 1e6
-        for c in (network.state.conn[i] for i in measured)
-        if c["total"] > 0 and c["done_t"] >= 0
+        (int(after["done"][i]) - int(network.state.conn["start"][i])) / 1e6
+        for i in measured
+        if network.state.conn["total"][i] > 0 and after["done"][i] >= 0
     ]
     finite = sum(1 for i in measured if network.state.conn[i]["total"] > 0)
     if finite and len(done) == finite:
@@ -117,6 +164,7 @@ def _snapshot(network: Network) -> dict[str, Any]:
     state = network.state
     return {
         "data": state.conn["data_rcv"].copy(),
+        "done": state.conn["done_t"].copy(),
         "hist": state.hist.copy(),
         "wait": state.link["wait_sum"].copy(),
         **{

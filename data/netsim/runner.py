@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,6 +38,26 @@ Progress = Callable[[Iterable[Row], str, int], Iterable[Row]]
 """``progress(results, what, total)`` passes results on and shows how far they are."""
 
 
+class Other(Protocol):
+    """A control that acts from outside the simulator, such as a trained policy.
+
+    Attributes
+    ----------
+    facts : mapping
+        What its rows say besides.
+    """
+
+    facts: Mapping[str, Any]
+
+    def check(self, scenario: scenarios.Scenario) -> object:
+        """Refuse a scenario in which it can't be played, by a `UserError`."""
+        ...
+
+    def play(self, episodes: Sequence[tuple[scenarios.Scenario, int]]) -> list[Row]:
+        """Run scenarios, each with a seed; as `data.netsim.metrics.simulate`."""
+        ...
+
+
 def evaluate(
     names: list[str],
     controllers: list[str],
@@ -44,6 +65,7 @@ def evaluate(
     settings: dict[str, Any] | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
+    others: Mapping[str, Other] | None = None,
 ) -> list[Row]:
     """Simulate every controller in every scenario.
 
@@ -52,7 +74,8 @@ def evaluate(
     names : list of str
         Scenario names or YAML files.
     controllers : list of str
-        Names of `data.netsim.cc.CONTROLS`; ``["all"]`` for all but ``agent``.
+        Names of `data.netsim.cc.CONTROLS` or of ``others``; ``["all"]`` for all of the former
+        but ``agent``.
     seeds : int, optional
         Runs per scenario and controller, with seeds 0 to ``seeds - 1``.
     settings : mapping, optional
@@ -60,30 +83,35 @@ def evaluate(
     jobs : int, optional
         Runs side by side (threads; the simulator holds no lock).
     progress : callable, optional
+    others : mapping, optional
+        Controls from outside, by the names that ``controllers`` gives them.
 
     Returns
     -------
     list of dict
-        ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``;
+        ``{scenario, variant, cc, seeds, metrics: {name: {mean, lo, hi}}, flows, paper}``, and the
+        facts of a control from outside;
         lo and hi bound the mean with 95 % confidence (Student's t over seeds; None if there is
         one), ``paper`` has the publication's numbers by metric (``flows.NAME``: a flow's goodput).
 
     Raises
     ------
     UserError
-        Unknown scenario, controller or setting; a scenario without flows to measure.
+        Unknown scenario, controller or setting; a scenario without flows to measure, or in which
+        a control from outside can't be played.
     """
+    others = others or {}
     if controllers == ["all"]:
         controllers = [name for name in CONTROLS if name != "agent"]
     for name in controllers:
-        if name not in CONTROLS:
-            raise unknown_name("congestion control", name, CONTROLS)
-    plan = list(_plan(names, controllers, settings))
+        if name not in CONTROLS and name not in others:
+            raise unknown_name("congestion control", name, [*CONTROLS, *others])
+    plan = list(_plan(names, controllers, settings, others))
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        tasks = [(spec, run_with, seed)
-                 for _, _, spec, _, run_with in plan for seed in range(seeds)]  # fmt: skip
-        found: Iterable[Row] = pool.map(lambda task: simulate(*task), tasks)
-        results = iter(progress(found, "simulate", len(tasks)) if progress else found)
+        tasks = [task for _, _, spec, _, run_with in plan
+                 for task in _tasks(spec, run_with, seeds, others)]  # fmt: skip
+        found: Iterable[Row] = chain.from_iterable(pool.map(lambda task: task(), tasks))
+        results = iter(progress(found, "simulate", len(plan) * seeds) if progress else found)
         rows: list[Row] = []
         for name, label, spec, shown, _ in plan:
             runs = list(islice(results, seeds))
@@ -96,13 +124,17 @@ def evaluate(
                     "metrics": intervals([{**run, "flows": None} for run in runs]),
                     "flows": intervals([run["flows"] for run in runs]),
                     "paper": spec.paper.of(label, shown),
+                    **(others[shown].facts if shown in others else {}),
                 }
             )
         return rows
 
 
 def _plan(
-    names: list[str], controllers: list[str], settings: dict[str, Any] | None
+    names: list[str],
+    controllers: list[str],
+    settings: dict[str, Any] | None,
+    others: Mapping[str, Other],
 ) -> Iterator[tuple[str, str, scenarios.Scenario, str, str]]:
     """Scenario, variant, what it is, the control to show and the one to run it with."""
     for name in names:
@@ -111,8 +143,24 @@ def _plan(
                 raise UserError(f"{name}: flows: none to measure: give at least one")
             check(spec)
             fixed, under_test = controls(spec, controllers)
+            own = next((one for one in controllers if one not in others), "cubic")
             for controller in under_test:
-                yield name, label, spec, controller, controllers[0] if fixed else controller
+                if controller in others:
+                    others[controller].check(spec)
+                yield name, label, spec, controller, own if fixed else controller
+
+
+def _tasks(
+    spec: scenarios.Scenario, control: str, seeds: int, others: Mapping[str, Other]
+) -> list[Callable[[], list[Row]]]:
+    """What is to be done for all seeds; controls from outside take them side by side."""
+    if control in others:
+        return [partial(others[control].play, [(spec, seed) for seed in range(seeds)])]
+    return [partial(_simulated, spec, control, seed) for seed in range(seeds)]
+
+
+def _simulated(spec: scenarios.Scenario, control: str, seed: int) -> list[Row]:
+    return [simulate(spec, control, seed)]
 
 
 def check(spec: scenarios.Scenario) -> None:
@@ -185,10 +233,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
-    """Evaluate and print."""
+def run(
+    args: argparse.Namespace,
+    progress: Progress | None = None,
+    others: Mapping[str, Other] | None = None,
+) -> int:
+    """Evaluate and print; ``others`` as for `evaluate`."""
     if args.list:
-        _print_catalogue(args.json)
+        print_catalogue(catalogue(), args.json)
         return 0
     if not args.scenario:
         raise UserError("give --scenario NAME[,NAME], or --list to see the names")
@@ -198,7 +250,7 @@ def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
     if not 1 <= args.jobs <= MOST_JOBS:
         raise UserError(f"--jobs: give a whole number from 1 to {MOST_JOBS}")
     names, controllers = args.scenario.split(","), args.cc.split(",")
-    rows = evaluate(names, controllers, args.seeds, settings, args.jobs, progress)
+    rows = evaluate(names, controllers, args.seeds, settings, args.jobs, progress, others)
     if args.json:
         print(json.dumps(rows))
     else:
@@ -206,8 +258,8 @@ def run(args: argparse.Namespace, progress: Progress | None = None) -> int:
     return 0
 
 
-def _print_catalogue(as_json: bool) -> None:
-    found = catalogue()
+def print_catalogue(found: dict[str, dict[str, str]], as_json: bool) -> None:
+    """Print what `catalogue` returns."""
     if as_json:
         print(json.dumps(found))
         return
@@ -232,6 +284,9 @@ SHOWN = (
 def _print_rows(rows: list[Row]) -> None:
     """A table; the paper's number, if there is one, stands behind ours."""
     extra = dict.fromkeys(name for row in rows for name in row["paper"] if name not in SHOWN)
+    extra |= dict.fromkeys(
+        ["decision_us"] if any("decision_us" in r["metrics"] for r in rows) else []
+    )
     shown = (*SHOWN, *extra)
     table = [["scenario", "cc", *shown]]
     for row in rows:

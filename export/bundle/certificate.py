@@ -105,10 +105,7 @@ def write_certificate(directory: Path, manifest: bytes, report: dict[str, Any]) 
         "format": FORMAT,
         "version": VERSION,
         "manifest_hash": hashlib.sha256(manifest).hexdigest(),
-        "machine": platform.machine(),
-        "cpu": _cpu(),
-        "system": platform.system(),
-        "release": platform.release(),
+        **machine(),
     }
     if (directory / CERTIFICATE).is_dir() and not (directory / CERTIFICATE).is_symlink():
         return  # refused already, as something that no export and no verify writes
@@ -172,6 +169,16 @@ def _with_hash(content: dict[str, Any]) -> str:
     """The file's text; its hash finds damage and stale copies, it is no signature."""
     digest = hashlib.sha256(canonical(content).encode()).hexdigest()
     return json.dumps({**content, "certificate_hash": digest}, indent=2, allow_nan=False) + "\n"
+
+
+def machine() -> dict[str, str]:
+    """What was measured on: architecture, processor, system and its release."""
+    return {
+        "machine": platform.machine(),
+        "cpu": _cpu(),
+        "system": platform.system(),
+        "release": platform.release(),
+    }
 
 
 def _cpu() -> str:

@@ -23,9 +23,9 @@ from data.netsim.event_loop import advance
 from data.netsim.jit import JIT_OFF, pointer
 from data.netsim.network import Network
 from data.netsim.seen import CODES
-from data.netsim.state import DONE, LOG, VARIABLES
+from data.netsim.state import DONE, FAR, LOG, VARIABLES
 from data.schema import SAMPLED
-from models.envs.loop import BEGIN, IDLE
+from models.envs.loop import BEGIN, IDLE, ONE_BY_ONE, PAUSED
 from models.envs.samplers import Sampler
 from models.envs.threads import Shares, begin_step
 
@@ -97,6 +97,10 @@ class Batching(ABC):
         self.phase, self.needs = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.intervals, self.step_count = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.lengths, self.episodes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.pauses = np.full(n, FAR)
+        """Time (ns) at which an interval that is under way stands still; see `pass_on`."""
+        self.own, self.first = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        """Connection that an environment's agent runs, and the interval in which it starts."""
         self.seed = 0
         self.actions = np.zeros((n, parts), np.int64)
         self.observations = np.zeros((n, parts, max(self.feature_counts)), np.float32)
@@ -141,6 +145,46 @@ class Batching(ABC):
             self._shares.work[i] = np.iinfo(np.int64).max
         self._run()
 
+    def put(self, networks: Sequence[Network], own: Sequence[int]) -> None:
+        """Play given simulations instead of drawn ones, interval by interval; see `pass_on`.
+
+        Parameters
+        ----------
+        networks : sequence of Network
+            One for each environment; several may share one.
+        own : sequence of int
+            Connection in it that the environment's agent runs.
+
+        Raises
+        ------
+        UserError
+            When an environment can't be played there.
+        """
+        self.networks, self.own[:] = list(networks), own
+        for i, network in enumerate(self.networks):
+            start = int(network.connection(int(self.own[i]))["start"])
+            self.first[i] = start // (self.interval_us * 1000)
+            self._check(i, network)
+            self._begin(i)
+        self.lengths[:] = FAR
+        self._arrays.settings[ONE_BY_ONE] = 1
+
+    def pass_on(self) -> None:
+        """Take every environment that isn't idle to its interval's end or to its pause before that.
+
+        Those at a pause have ``needs`` of ``PAUSED``, and go on in the next call. Everything is
+        done in this thread, so that environments may share a simulation.
+        """
+        self.needs[:] = DONE
+        self._event_loop = self._event_loop or pointer(advance, 0, 0)
+        self._shares.plan()
+        self._shares.rewind()
+        self._go(0)
+
+    def arrived(self, i: int) -> bool:
+        """Whether all that an environment's agent was to send has arrived."""
+        return bool(self.networks[i].connection(int(self.own[i]))["done_t"] >= 0)
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
@@ -152,8 +196,8 @@ class Batching(ABC):
         return np.concatenate(self._samples[i]) if self._samples[i] else np.zeros(0, LOG)
 
     @abstractmethod
-    def _check(self, network: Network) -> None:
-        """Refuse a scenario that the environment can't be played in, by a `UserError`."""
+    def _check(self, i: int, network: Network) -> None:
+        """Refuse a scenario that environment ``i`` can't be played in, by a `UserError`."""
 
     @abstractmethod
     def _fresh(self, i: int, network: Network) -> None:
@@ -186,10 +230,18 @@ class Batching(ABC):
         """What a thread does: go on with environments, and give them room where they need it."""
         i = -1
         while (i := self._loop.run(thread, self._event_loop, i, self._arrays)) >= 0:
+            if self.needs[i] == PAUSED:
+                i = -1
+                continue
             network = self.networks[i]
             network.make_room(int(self.needs[i]))
-            self.addresses[i] = network.address
+            self._addressed(network)
             self.needs[i] = DONE
+
+    def _addressed(self, network: Network) -> None:
+        for k, other in enumerate(self.networks):
+            if other is network:
+                self.addresses[k] = network.address
 
     def _network(self, i: int) -> Network:
         """The network of an environment's next episode."""
@@ -197,7 +249,7 @@ class Batching(ABC):
         spec = self._sampler(rng)
         seed = int(rng.integers(1 << 31))
         network = Network(spec, self._controller, seed, log=self.keep_log, watch=True)
-        self._check(network)
+        self._check(i, network)
         return network
 
     def _begin(self, i: int) -> None:
@@ -216,8 +268,7 @@ class Batching(ABC):
 
     def _run(self) -> None:
         """Go on until every environment has done its step."""
-        if self._event_loop is None:
-            self._event_loop = pointer(advance, 0, 0)
+        self._event_loop = self._event_loop or pointer(advance, 0, 0)
         self._shares.plan()
         while True:
             self._shares.rewind()

@@ -6,10 +6,13 @@ from typing import Any
 
 from data.netsim.jit import inlined
 from data.netsim.reference import add, call, reference
-from data.netsim.state import DONE
+from data.netsim.state import DONE, NEED_RING
 
 IDLE, ACT, ACTING, BEGIN, BEGINNING = range(5)
 """Where an environment stands: its step is done; to be acted in, under way; to begin, under way."""
+
+PAUSED = NEED_RING + 1
+"""An interval stands still so that somebody may look (``pauses``); see `models.envs.stage`."""
 
 SHARED = ("interval_ns", "one_by_one")
 """The first settings of every loop: length of an interval, and whether to come back after each."""
@@ -48,11 +51,16 @@ def begins_interval(A: Any, i: int) -> bool:
 def simulated(event_loop: Any, A: Any, i: int) -> bool:
     """Run to the interval's end; False if the event loop needs something of Python first.
 
-    What happens at the very end belongs to the next interval.
+    What happens at the very end belongs to the next interval. A pause before it is one of the
+    things that Python is needed for.
     """
     S = reference(A.addresses[i])
     before = S.g.packet_events
-    status = call(event_loop, A.addresses[i], A.intervals[i] * A.settings[INTERVAL_NS] - 1)
+    end = A.intervals[i] * A.settings[INTERVAL_NS] - 1
+    until = min(end, A.pauses[i])
+    status = call(event_loop, A.addresses[i], until)
+    if status == DONE and until < end:
+        status = PAUSED
     A.work[i] += S.g.packet_events - before
     A.needs[i] = status
     return bool(status == DONE)

@@ -101,7 +101,7 @@ class MaccBatch(Batching):
         network = self.networks[i]
         return np.array([int(network.subflows(int(f))[0]["agent_cwnd"]) for f in flows])
 
-    def _check(self, network: Network) -> None:
+    def _check(self, i: int, network: Network) -> None:
         links = network.scenario.links
         routed = any(name in links and links[name].queue == "agent" for name in self.params.routers)
         if not len(_flows(network)) and not routed:
@@ -123,6 +123,10 @@ class MaccBatch(Batching):
             if there[k]:
                 self.link_of[i, k] = names.index(name)
         self.memory[i] = self.loss_rates[i] = 0.0
+
+    def arrived(self, i: int) -> bool:
+        """Never: its senders may have a router that goes on."""
+        return False
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""

@@ -32,7 +32,8 @@ SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    "addresses order cursors claims home through work phase needs"
+    " pauses first intervals step_count lengths"
     " actions observations values mask rewards truncated memory flow_of link_of loss_rates"
     " settings reward",
 )
@@ -78,7 +79,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             _settle(A, i)
             A.phase[i] = IDLE
             return
-        last = A.intervals[i] >= A.settings[_START_INTERVALS]
+        last = A.intervals[i] - A.first[i] >= A.settings[_START_INTERVALS]
         A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
         if A.phase[i] == IDLE or A.settings[ONE_BY_ONE] != 0:
             return

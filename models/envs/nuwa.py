@@ -90,10 +90,10 @@ class NuwaBatch(Batching):
 
     def gain(self, i: int) -> float:
         """K of an environment's receiver."""
-        return float(self.networks[i].subflows(0)["agent_k"][0])
+        return float(self.networks[i].subflows(int(self.own[i]))["agent_k"][0])
 
-    def _check(self, network: Network) -> None:
-        paths = len(network.subflows(0))
+    def _check(self, i: int, network: Network) -> None:
+        paths = len(network.subflows(int(self.own[i])))
         if paths != 1:
             raise UserError(f"scenario: {paths} paths where Nuwa's environment has one")
 
@@ -104,7 +104,7 @@ class NuwaBatch(Batching):
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""
-        return np.array([int(self.networks[i].connection(0)["sub0"])])
+        return np.array([int(self.networks[i].connection(int(self.own[i]))["sub0"])])
 
 
 class NuwaEnv(Logged, gymnasium.Env[Observation, np.int64]):

@@ -39,7 +39,8 @@ _FACTORS = np.array(ACTIONS)
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    "addresses order cursors claims home through work phase needs"
+    " pauses own first intervals step_count lengths"
     " actions observations values rewards terminated truncated memory ring cursor counted"
     " loss_rate settings reward",
 )
@@ -73,8 +74,8 @@ def run(thread: int, event_loop: Any, i: int, A: Any) -> int:
 @inlined
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
-    s = S.sub[S.conn[0].sub0]
-    place = S.conn[0].sub0 * VARIABLES
+    s = S.sub[S.conn[A.own[i]].sub0]
+    place = S.conn[A.own[i]].sub0 * VARIABLES
     while True:
         if A.phase[i] == ACT:
             s.agent_k = min(K_HIGH, max(K_LOW, s.agent_k * _FACTORS[A.actions[i, 0]]))
@@ -87,7 +88,8 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             _settle(A, S, s, i)
             A.phase[i] = IDLE
             return
-        through = s.nw_on != 0 or A.intervals[i] >= A.settings[_START_INTERVALS]
+        late = A.intervals[i] - A.first[i] >= A.settings[_START_INTERVALS]
+        through = s.nw_on != 0 or late
         A.phase[i] = IDLE if through else BEGIN
         if through:
             _losses(A, s, i)
@@ -99,9 +101,9 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
 @inlined
 def _observe(A: Any, S: Any, s: Any, i: int, place: int) -> None:
     """Read the receiver, the Statistics Collector of Fig. 11, and put its vector into the ring."""
-    payload, seen = S.conn[0].payload, S.seen
+    payload, seen = S.conn[A.own[i]].payload, S.seen
     see(seen[place + _RECEIVED], s.received * payload)
-    see(seen[place + _WINDOW], min(s.rx_window, S.conn[0].window) * payload)
+    see(seen[place + _WINDOW], min(s.rx_window, S.conn[A.own[i]].window) * payload)
     see(seen[place + _BUFFER], (s.received - s.rcv_nxt) * payload)
     see(seen[place + _TARGET], s.target_delay // 1000)
     see(seen[place + _GAIN], int(1000.0 * s.agent_k + 0.5))
@@ -136,5 +138,5 @@ def _settle(A: Any, S: Any, s: Any, i: int) -> None:
     rate_bps = now[nuwa.RECEIVED] * 8e9 / A.settings[INTERVAL_NS]
     A.rewards[i, 0] = step_reward(rate_bps, now[nuwa.DELAY], A.loss_rate[i], A.reward)
     A.step_count[i] += 1
-    A.terminated[i] = S.conn[0].done_t >= 0
+    A.terminated[i] = S.conn[A.own[i]].done_t >= 0
     A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

@@ -113,24 +113,25 @@ class TccoBatch(Batching):
         """An environment's last observations in their units, oldest first: [h, subflows, 6]."""
         return np.roll(self.ring[i], -1 - int(self.cursor[i]), axis=0)
 
-    def _check(self, network: Network) -> None:
-        paths = len(network.subflows(0))
+    def _check(self, i: int, network: Network) -> None:
+        paths = len(network.subflows(int(self.own[i])))
         if paths > self.params.subflows:
             raise UserError(
                 f"scenario: {paths} subflows where {self.params.subflows} were expected at most"
             )
 
     def _fresh(self, i: int, network: Network) -> None:
-        p = self.params
-        self.mask[i] = np.arange(p.subflows) < len(network.subflows(0))
+        p, own = self.params, int(self.own[i])
+        paths = len(network.subflows(own))
+        self.mask[i] = np.arange(p.subflows) < paths
         self.targets[i], self.draining[i], self.cursor[i] = -1, 0, 0
         self.memory[i], self.ring[i] = self._empty, 0.0
         self.unit[i], self.most[i], self.path_bps[i] = p.step_segments, p.max_cwnd, 0.0
-        self.path_bps[i, : len(network.subflows(0))] = network.capacities(0)
+        self.path_bps[i, :paths] = network.capacities(own)
 
     def places(self, i: int) -> NDArray[np.int64]:
         """Places (`data.netsim.readings`) of an environment's parts."""
-        first = int(self.networks[i].connection(0)["sub0"])
+        first = int(self.networks[i].connection(int(self.own[i]))["sub0"])
         return first + np.flatnonzero(self.mask[i])
 
 

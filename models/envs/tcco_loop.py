@@ -33,7 +33,8 @@ SOURCES = ("features/intervals.py", "features/tcco.py", "models/envs/loop.py",
 
 Arrays = namedtuple(
     "Arrays",
-    "addresses order cursors claims home through work phase needs intervals step_count lengths"
+    "addresses order cursors claims home through work phase needs"
+    " pauses own first intervals step_count lengths"
     " actions observations values mask rewards terminated truncated targets draining memory ring"
     " cursor unit most at_bound path_bps settings observing shares reward",
 )
@@ -63,8 +64,8 @@ def run(thread: int, event_loop: Any, i: int, A: Any) -> int:
 @inlined
 def _go_on(event_loop: Any, A: Any, i: int) -> None:
     S = reference(A.addresses[i])
-    first = S.conn[0].sub0
-    paths = S.conn[0].sub_n
+    first = S.conn[A.own[i]].sub0
+    paths = S.conn[A.own[i]].sub_n
     while True:
         if A.phase[i] == ACT:
             _act(A, S, i)
@@ -77,7 +78,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             _settle(A, S, i)
             A.phase[i] = IDLE
             return
-        last = A.intervals[i] >= A.settings[_START_INTERVALS]
+        last = A.intervals[i] - A.first[i] >= A.settings[_START_INTERVALS]
         A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
         if A.phase[i] == IDLE or A.settings[ONE_BY_ONE] != 0:
             return
@@ -86,7 +87,7 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
 @inlined
 def _act(A: Any, S: Any, i: int) -> None:
     """Move the windows' targets, drain the queues where a Probe phase is due."""
-    c = S.conn[0]
+    c = S.conn[A.own[i]]
     p = A.settings
     due = p[_PROBE] > 0 and A.step_count[i] > 0 and A.step_count[i] % p[_PROBE] == 0
     for k in range(c.sub_n):
@@ -115,7 +116,7 @@ def _act(A: Any, S: Any, i: int) -> None:
 @inlined
 def _observe(A: Any, S: Any, i: int) -> None:
     """Read what no ACK carries, make the observations of the interval, put them into the ring."""
-    c = S.conn[0]
+    c = S.conn[A.own[i]]
     A.cursor[i] = (A.cursor[i] + 1) % A.ring.shape[1]
     for k in range(c.sub_n):
         place = (c.sub0 + k) * VARIABLES
@@ -147,7 +148,7 @@ def _limit(A: Any, i: int, k: int, held: float) -> None:
 @inlined
 def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
     """End the Start phase of subflows that are through it; whether all are."""
-    c = S.conn[0]
+    c = S.conn[A.own[i]]
     p = A.settings
     all_through = True
     for k in range(c.sub_n):
@@ -164,12 +165,12 @@ def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
 @inlined
 def _settle(A: Any, S: Any, i: int) -> None:
     """Reward the step and see whether it was the last."""
-    for k in range(S.conn[0].sub_n):
+    for k in range(S.conn[A.own[i]].sub_n):
         rule = A.rewards[i, k]
         rows = A.ring[i, :, k]
         there, path_bps = A.intervals[i], A.path_bps[i, k]
         over = A.at_bound[i, k] > 0
         A.rewards[i, k] = step_reward(rows, A.cursor[i], there, rule, over, path_bps, A.reward)
     A.step_count[i] += 1
-    A.terminated[i] = S.conn[0].done_t >= 0
+    A.terminated[i] = S.conn[A.own[i]].done_t >= 0
     A.truncated[i] = A.step_count[i] >= A.lengths[i] and not A.terminated[i]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from ray.rllib.core import Columns
 
 from data.errors import UserError
 from models.rl import agents, checkpoint, choose, states
 from models.rl.best import acting
+from models.rl.networks.module import OBS, STATE_IN, STATE_OUT
 from models.rl.params import Run
 
 
@@ -26,7 +26,12 @@ class Greedy:
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._first = module.get_initial_state()
+        self._kind = next(module.parameters()).dtype
+        first = module.get_initial_state()
+        self._first = {
+            name: value.to(self._kind) if value.is_floating_point() else value
+            for name, value in first.items()
+        }
         self._blank = states.of(self._first, 1)
         self._state: states.State = {}
 
@@ -36,14 +41,14 @@ class Greedy:
             self._state = states.of(self._first, batch.num_envs)
         self._state = states.begun_anew(self._state, self._blank, batch.started)
         seen: dict[str, Any] = {
-            Columns.OBS: torch.from_numpy(batch.observations.copy()),
+            OBS: torch.from_numpy(batch.observations.copy()).to(self._kind),
             "mask": torch.from_numpy(batch.mask.copy()),
         }
         if self._state:
-            seen[Columns.STATE_IN] = self._state
+            seen[STATE_IN] = self._state
         with torch.no_grad():
             out = self._module.forward_exploration(seen)
-        self._state = out.get(Columns.STATE_OUT, {})
+        self._state = out.get(STATE_OUT, {})
         return choose.best(out["scores"].numpy())
 
 
@@ -69,7 +74,8 @@ def kept(folder: Path) -> tuple[str, Run, Any]:
     UserError
         When there is no checkpoint in the folder, or it is damaged.
     """
-    from models.rl.algorithms.base import AgentConfig
+    from models.rl.layout import Layout
+    from models.rl.runner import make
 
     found = checkpoint.latest(folder)
     if found is None:
@@ -78,7 +84,10 @@ def kept(folder: Path) -> tuple[str, Run, Any]:
     name = str(tree["agent"])
     line = agents.agent(name)
     params = agents.settings(name, tree["settings"])
-    module = AgentConfig.of(line.load(), line.maker, params).rl_module_spec.build()
+    env = make(line.maker, 1, 1, params.env)
+    model = {"layout": Layout.of(env).plain(), "network": params.model_dump(by_alias=False)}
+    env.close()
+    module = line.load().Module(model_config=model)
     weights = tree["best"] or acting(tree["network"])
     module.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
     return name, params, module

@@ -26,6 +26,7 @@ GATES: dict[str, str] = {
     "groups": "pipelines.gates.groups",
     "certificate": "pipelines.gates.certificate",
     "budget": "pipelines.gates.budget",
+    "control": "pipelines.gates.control",
 }
 """Name -> module."""
 

@@ -15,7 +15,7 @@ def add(args: argparse.Namespace) -> int:
     """Take entries made elsewhere, or functions, into the folder that ``--zoo`` names."""
     from export.functions import FUNCTIONS
     from models import store
-    from pipelines.zoo import functions, verify
+    from pipelines.zoo import functions, policies, verify
 
     if args.zoo is None or args.zoo.resolve() == store.ZOO.resolve():
         raise UserError(f"{INSTEAD}; --zoo DIR takes models into another folder")
@@ -23,6 +23,9 @@ def add(args: argparse.Namespace) -> int:
     for name in args.entries:
         if name in FUNCTIONS:
             added.append(functions.write(name, args.zoo).name)
+            continue
+        if policies.is_training(Path(name)):
+            added += [model.meta.name for model in policies.made(Path(name), args.zoo, args.seeds)]
             continue
         model = store.load(Path(name))
         problems = verify.verify_entry(model)["problems"]

@@ -17,9 +17,12 @@ EXAMPLE = """examples:
   cczoo zoo show smartsbd-dt
   cczoo zoo reproduced                       # are the models trained here those released?
   cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
-  cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo"""
+  cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo
+  cczoo zoo release reports/rl/macc/seed-7   # an agent's best network, as policies"""
 
 
+SEEDS = 5
+SEEDS_HELP = "runs of each scenario that an agent's card shows (default %(default)s; 0: none)"
 ACTIONS = {
     "verify": ("pipelines.zoo.verify", "run"),
     "prove": ("pipelines.zoo.prove", "run"),
@@ -77,7 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "take models into another folder than the zoo (--zoo)",
         "cczoo zoo add models/trained/smartsbd-dt nuwa-tanh --zoo my-zoo",
     )
-    add.add_argument("entries", nargs="+", help="a model's directory, or a function's name")
+    add.add_argument(
+        "entries", nargs="+", help="a model's directory, a function's name, or an agent's training"
+    )
+    add.add_argument("--seeds", type=int, default=SEEDS, help=SEEDS_HELP)
     certify = actions.add_parser(
         "certify",
         parents=[shared],
@@ -100,8 +106,12 @@ def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
         epilog="example: cczoo zoo release smartsbd-dt smartsbd-neural nuwa-tanh",
     )
     release.add_argument(
-        "names", nargs="+", metavar="NAME", help="trained model, a model's directory, or a function"
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="trained model, a model's directory, a function, or the folder of an agent's training",
     )
+    release.add_argument("--seeds", type=int, default=SEEDS, help=SEEDS_HELP)
     release.add_argument(
         "--from",
         dest="source",

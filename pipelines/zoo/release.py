@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     settings = params.load(path)
     results = []
     with scratch("release") as held:
-        candidates = [candidate(name, args, held) for name in args.names]
+        candidates = [one for name in args.names for one in candidates_of(name, args, held)]
         for model in progress(candidates, "releasing"):
             results.append(release(model, zoo, settings, args))
             if not args.json:
@@ -54,6 +54,15 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"ok": len(done) == len(results), "models": results})
     return 0 if len(done) == len(results) else 1
+
+
+def candidates_of(name: str, args: argparse.Namespace, held: Path) -> list[ZooModel]:
+    """Find what is to be released; of a training's folder a policy for each kind of its parts."""
+    from pipelines.zoo import policies
+
+    if os.sep in name and policies.is_training(Path(name)):
+        return policies.made(Path(name), held, args.seeds)
+    return [candidate(name, args, held)]
 
 
 def candidate(name: str, args: argparse.Namespace, held: Path) -> ZooModel:
@@ -97,14 +106,13 @@ def release(
         ``ok``, ``name``, ``from`` and ``to`` (versions), ``gates``, ``problems``.
     """
     from pipelines.zoo import certify
-    from pipelines.zoo.reproduced import compare
 
     name = model.meta.name
     before = released(zoo / name)
     to = str(before.version + 1)
     result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
     result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
-    if before.model is not None and compare(before.model, model).verdict == "identical":
+    if before.model is not None and _same(before.model, model):
         message = f"nothing to release: version {before.version} is the same model"
         return result | {"problems": [message]}
     if before.problem and not args.force:
@@ -119,6 +127,16 @@ def release(
         return result | {"ok": True}
     _write(model, zoo, result, args.force, certify.BENCH)
     return result | {"ok": True}
+
+
+def _same(before: ZooModel, model: ZooModel) -> bool:
+    """Whether there is nothing new to release."""
+    from pipelines.zoo import policies
+    from pipelines.zoo.reproduced import compare
+
+    if policies.is_policy(model) and policies.is_policy(before):
+        return policies.same(before, model)
+    return compare(before, model).verdict == "identical"
 
 
 def released(directory: Path) -> Released:
@@ -143,9 +161,12 @@ def _judged(
 ) -> list[tuple[str, Any]]:
     from pipelines import gates
     from pipelines.gates.comparison import Comparison
+    from pipelines.zoo import policies
 
     asked = dict(settings.promotion.gates)
-    if "model.onnx" not in model.meta.files:
+    if policies.is_policy(model):
+        asked = {name: asked.get(name, {}) for name in policies.GATES}
+    elif "model.onnx" not in model.meta.files:
         asked = {name: tree for name, tree in asked.items() if name in FUNCTION_GATES}
     comparison = Comparison(
         name=model.meta.name,
@@ -165,7 +186,7 @@ def _write(
     from export.description import json_file
     from models import store
     from pipelines.registry import owner
-    from pipelines.zoo import certify
+    from pipelines.zoo import certify, policies
 
     name = model.meta.name
     meta = model.meta.model_dump(exclude={"files", "checksum"}) | {"version": result["to"]}
@@ -173,7 +194,8 @@ def _write(
     with scratch("release") as held:
         entry = store.save(held / name, meta, files)
         files = {file: entry.read(file) for file in (*entry.meta.files, "meta.json")}
-        files |= certify.measured(entry, bench)
+        policy = policies.is_policy(entry)
+        files |= policies.measured(entry) if policy else certify.measured(entry, bench)
     record = {key: result[key] for key in ("name", "from", "to", "gates")}
     files["release.json"] = json_file({**record, "when": owner.now(), "forced": reason or ""})
     # With a reason all that is there is replaced: it may not be readable as an entry any more.

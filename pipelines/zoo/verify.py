@@ -64,9 +64,9 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
     from export.source import source_of
 
     if "model.onnx" not in model.meta.files:
-        from pipelines.zoo import functions
+        from pipelines.zoo import functions, policies
 
-        report = functions.verify(model)
+        report = (policies if policies.is_policy(model) else functions).verify(model)
         problems = report["problems"] + _altered(model)
         return {**report, "evaluation": None, "problems": problems, "ok": not problems}
     source = source_of(model)
@@ -156,6 +156,8 @@ def _summary(report: dict[str, Any]) -> str:
     if report["problems"]:
         return "; ".join(report["problems"])
     found = report["evaluation"]
+    if "decisions" in report:
+        return f"{report['decisions']} decisions played again, all the same"
     if "error" in report:
         largest = report["error"].get("largest_error", report["error"]["error_bound"])
         return f"{report['vectors']} inputs; largest error {largest:.2e}"

@@ -45,6 +45,8 @@ print(json.dumps([code, sorted(set(sys.modules))]))
         ("evaluate sbd --model rule:dcw --features f.parquet", "'dwc'"),
         ("evaluate cc --scenario macc-fg4 --cc cubic", "'macc-fig4'"),
         ("evaluate cc --scenario=macc-fig4 --cc cubic,bbbr", "'bbr'"),
+        ("evaluate cc --scenario macc-fig4 --cc cubic,tcc0", "'tcco'"),
+        ("evaluate cc --scenario macc-fig4 --cc nuwa-r", "'nuwa-rl'"),
         ("predict sbd --model smartsbd-pluss --events e", "'smartsbd-plus'"),
         ("export nuwa-tan -t c --out o", "'nuwa-tanh'"),
         ("export smartsbd-dt -t pyton --out o", "'python'"),

@@ -20,6 +20,7 @@ from models.rl.fragment import Fragment
 from models.rl.layout import Layout
 from models.rl.learners.base import AgentLearner
 from models.rl.networks.module import AgentModule
+from models.rl.networks.rllib import module_class
 from models.rl.params import Run
 from models.rl.runner import BatchRunner, make
 
@@ -63,7 +64,7 @@ class AgentConfig(AlgorithmConfig):
         settings = params.model_dump(by_alias=False)
         model = {"layout": layout.plain(), "network": settings}
         spec = RLModuleSpec(
-            module_class=algorithm.Module,
+            module_class=module_class(algorithm.Module),
             observation_space=observations,
             action_space=actions,
             model_config=model,

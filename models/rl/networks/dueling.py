@@ -42,7 +42,7 @@ class Teams(nn.Module):
             Dueling(layout.feature_counts[k], hidden, layout.action_counts[k]) for k in counts
         )
         order = [part for k in counts for part in layout.parts_of(k)]
-        self.places = [torch.tensor(layout.parts_of(k)) for k in counts]
+        self.places = [torch.tensor(layout.parts_of(k), dtype=torch.int64) for k in counts]
         self.back = None if order == sorted(order) else torch.tensor(order).argsort()
 
     def forward(self, seen: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ import copy
 from typing import Any
 
 import torch
-from ray.rllib.core.columns import Columns
-from ray.rllib.core.rl_module.apis import InferenceOnlyAPI
-from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
 from models.rl.layout import Layout
+
+OBS, STATE_IN, STATE_OUT = "obs", "state_in", "state_out"
+"""What RLlib's ``Columns`` call them."""
 
 _LEAST = 1e-3
 """A share of half a value's scale below which its logarithm falls no further."""
@@ -88,17 +88,29 @@ class Standardise(nn.Module):
         return mean, spread if spread > 1e-6 else 1.0
 
 
-class AgentModule(TorchRLModule, InferenceOnlyAPI):
+class AgentModule(nn.Module):
     """A network that acts for all parts at once.
 
-    ``model_config`` holds the layout and the network's settings. What a subclass adds: `build` and
-    `act`, and what its learner calls.
+    It needs torch alone; `models.rl.networks.rllib` makes of it what RLlib trains. What a subclass
+    adds: `build` and `act`, and what its learner calls.
+
+    Parameters
+    ----------
+    model_config : mapping
+        ``layout`` (`Layout.plain`) and ``network``, the network's settings.
     """
 
-    model_config: Any
+    legal: Tensor
+    values: Any
+    windows: Any
+
+    def __init__(self, *, model_config: Any, **_: Any) -> None:
+        super().__init__()
+        self.model_config: Any = model_config
+        self.setup()
 
     def setup(self) -> None:
-        """Make the networks; RLlib calls it."""
+        """Make the networks."""
         logs = bool(self.model_config["network"].get("logs", False))
         layout = Layout.read(self.model_config["layout"])
         self.layout = layout.doubled() if logs else layout
@@ -128,6 +140,10 @@ class AgentModule(TorchRLModule, InferenceOnlyAPI):
         """
         raise NotImplementedError
 
+    def get_initial_state(self) -> dict[str, Tensor]:
+        """What one environment's network remembers at an episode's beginning: here nothing."""
+        return {}
+
     def make_target(self) -> None:
         """Set a copy of the network aside, whose values change less often."""
         self.target = copy.deepcopy(self.net).requires_grad_(False)
@@ -143,8 +159,8 @@ class AgentModule(TorchRLModule, InferenceOnlyAPI):
 
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
         mask = batch["mask"]
-        seen = self.standardise(batch[Columns.OBS], mask)
-        return self.act(seen, mask, batch.get(Columns.STATE_IN, {}))
+        seen = self.standardise(batch[OBS], mask)
+        return self.act(seen, mask, batch.get(STATE_IN, {}))
 
     def _shown(self, scores: Tensor) -> Tensor:
         """Scores [..., A, C] with -inf for actions that a part doesn't have."""

@@ -1,0 +1,176 @@
+"""A policy as a zoo entry: a description, weights, and a short run to compare with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from data.errors import UserError
+from data.strict import Strict
+from features.spec import schema_hash
+from models.policies import ENTRY, RELEASED, WEIGHTS
+from models.policies.observed import actions, observation_hash, observed
+from models.policies.policy import Policy
+from models.policies.scenes import ENVIRONMENTS
+from models.rl.layout import Layout
+from models.rl.networks import NETWORKS
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
+
+FORMAT = 1
+FAMILIES = {("tcco", 0): "tcco", ("nuwa", 0): "nuwa", ("macc", 0): "macc-sender",
+            ("macc", 1): "macc-router"}  # fmt: skip
+"""Environment and kind of part -> family of what is observed, as ``meta.json`` calls it."""
+
+
+class Description(Strict):
+    """``policy.json``.
+
+    Attributes
+    ----------
+    format : int
+    agent, environment, network : str
+        As of `models.policies.policy.Policy`.
+    settings, params : mapping
+        The training's and the environment's.
+    layout : mapping
+        `models.rl.layout.Layout.plain`.
+    kind : int
+        Kind of parts that it decides for.
+    interval_us : int
+        Time between decisions.
+    actions : list of str
+        In the order of the network's scores.
+    inputs : list of mapping
+        ``name``, ``unit``, ``low``, ``high`` of each feature in order, and ``half``: the network
+        sees ``x / (x + half)``, then standardised by the weights' own shift and scale.
+    observation_hash : str
+        `models.policies.observed.observation_hash`.
+    """
+
+    format: int = Field(ge=0)
+    agent: str
+    environment: str
+    network: str
+    settings: dict[str, Any]
+    params: dict[str, Any]
+    layout: dict[str, Any]
+    kind: int = Field(ge=0)
+    interval_us: int = Field(gt=0)
+    actions: list[str]
+    inputs: list[dict[str, Any]]
+    observation_hash: str
+
+
+def described(policy: Policy) -> Description:
+    """What ``policy.json`` says of a policy of one kind of parts."""
+    kind, environment = policy.kinds[0], policy.environment
+    features, half = observed(environment, kind)
+    inputs = [
+        {"name": f.name, "unit": f.unit, "low": f.low, "high": f.high, "half": h}
+        for f, h in zip(features, half, strict=True)
+    ]
+    return Description(
+        format=FORMAT,
+        agent=policy.agent,
+        environment=environment,
+        network=policy.network,
+        settings=dict(policy.settings),
+        params=dict(policy.params),
+        layout=policy.layout.plain(),
+        kind=kind,
+        interval_us=policy.params["observation"]["interval_us"],
+        actions=list(actions(environment, kind, policy.params)),
+        inputs=inputs,
+        observation_hash=observation_hash(environment, kind, policy.params),
+    )
+
+
+def meta(policy: Policy, command: str) -> dict[str, Any]:
+    """Fields of `models.meta.Meta`."""
+    kind = policy.kinds[0]
+    features, _ = observed(policy.environment, kind)
+    specs = [
+        {
+            name: getattr(f, name)
+            for name in ("name", "unit", "low", "high", "scale", "source", "doc")
+        }
+        for f in features
+    ]
+    return {
+        "name": policy.name,
+        "kind": policy.network,
+        "family": FAMILIES[policy.environment, kind],
+        "features": [f.name for f in features],
+        "feature_specs": specs,
+        "schema_hash": schema_hash(features, {}),
+        "created_by": command,
+        "labels": actions(policy.environment, kind, policy.params),
+        "output": {"kind": "action"},
+        "no_form": "a policy: its network and what it remembers have no integer form",
+    }
+
+
+def files(policy: Policy) -> dict[str, bytes]:
+    """``policy.json`` and the weights."""
+    from safetensors.numpy import save
+
+    text = json.dumps(described(policy).model_dump(mode="json"), indent=2, sort_keys=True)
+    return {ENTRY: f"{text}\n".encode(), WEIGHTS: save(dict(sorted(policy.weights.items())))}
+
+
+def of_entry(model: ZooModel) -> Policy:
+    """The policy of a zoo entry; neither Ray nor a training's code is needed.
+
+    Raises
+    ------
+    UserError
+        When it is none, or its observations aren't those of this version.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    where = model.directory / ENTRY
+    if ENTRY not in model.meta.files or WEIGHTS not in model.meta.files:
+        raise UserError(f"{model.directory}: no policy: its meta.json lists no {ENTRY}")
+    found = Description.parse(model.read_json(ENTRY), str(where))
+    if (
+        found.format != FORMAT
+        or found.environment not in ENVIRONMENTS
+        or found.network not in NETWORKS
+    ):
+        raise UserError(f"{where}: made by another version of cczoo: train it again")
+    if found.observation_hash != observation_hash(found.environment, found.kind, found.params):
+        raise UserError(
+            f"{where}: what it observes has been defined anew since it was trained (hash differs): "
+            "train it again"
+        )
+    try:
+        weights = load(model.read(WEIGHTS))
+    except SafetensorError as error:
+        raise UserError(
+            f"{model.directory / WEIGHTS}: no safetensors ({error}): restore it"
+        ) from None
+    return Policy(
+        name=model.meta.name,
+        agent=found.agent,
+        environment=found.environment,
+        network=found.network,
+        settings=found.settings,
+        params=found.params,
+        layout=Layout.read(found.layout),
+        kinds=(found.kind,),
+        weights=weights,
+    )
+
+
+def released_as(policy: Policy) -> list[str]:
+    """Names under which a training's policy goes into the zoo: one for each kind of parts."""
+    return [
+        name
+        for name, line in RELEASED.items()
+        if line.environment == policy.environment and set(line.kinds) <= set(policy.kinds)
+    ]

@@ -1,0 +1,180 @@
+"""Policies in the zoo: made of a training, played again by `verify`, judged by a gate."""
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+from random_policies import policy
+
+from data.errors import UserError
+from models import policies as names
+from models import store
+from models.closedloop import Player, player
+from models.policies import entry, judged, proving, replay
+from models.policies import policy as trained
+from pipelines.cli import main
+from pipelines.gates import control
+from pipelines.zoo import policies
+
+pytestmark = pytest.mark.xdist_group("netsim")
+QUICK = {"duration_s": 3, "links.core.queue_packets": 100}
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """A zoo with both of MA-CC's entries, made of a folder as a training leaves it."""
+    place = tmp_path_factory.mktemp("policies")
+    folder = place / "seed-7"
+    (folder / "checkpoint-000000000100").mkdir(parents=True)
+    points = [{"steps": 10.0 * k, "updates": 0.0, "return": 1.5 * k} for k in range(30)]
+    (folder / "curve.json").write_text(json.dumps(points))
+    patch = pytest.MonkeyPatch()
+    settings = {**policy("macc").settings, "env": {"sampler": "dumbbell"}, "steps": 123}
+    patch.setattr(trained, "of_training", lambda folder: replace(policy("macc"), settings=settings))
+    patch.setattr(judged, "SCENARIOS", {"macc": ("macc-fig4",)})
+    try:
+        made = policies.made(folder, place / "zoo", 2, QUICK)
+    finally:
+        patch.undo()
+    assert [model.meta.name for model in made] == ["macc-tcp", "macc-aqm"]
+    return place / "zoo"
+
+
+def test_an_entry_holds_no_pickle_and_says_what_it_needs(zoo):
+    model = store.load("macc-tcp", zoo)
+    assert {"policy.json", "weights.safetensors", "replay.json"} <= model.meta.files.keys()
+    said = model.read_json("policy.json")
+    assert said["actions"] == ["up", "down", "hold"]
+    assert [one["name"] for one in said["inputs"]] == ["acked_bytes", "in_flight_bytes", "rtt_us"]
+    assert said["interval_us"] == 200_000
+    assert not any(key.startswith("net.kinds.1") for key in entry.of_entry(model).weights)
+    card = model.read("card.md").decode()
+    assert "| macc-fig4 droptail | macc-tcp |" in card
+    assert "| macc-fig4 | the paper's agent | 28.459 | 287 |" in card
+    assert "cczoo train macc" in card
+    assert "steps=123" in card
+    assert "env.sampler=dumbbell" in card
+    # Nothing of it depends on how fast the machine is that made it.
+    assert "decision_us" not in model.read("metrics.json").decode()
+
+
+def test_it_plays_as_what_it_was_made_of_alone_and_as_a_pair(zoo):
+    spec, whole = replay.SHORT["macc"], policy("macc")
+    for name in ("macc-tcp", "macc-aqm"):
+        assert replay.differing(entry.of_entry(store.load(name, zoo)),
+                                replay.recorded(whole.only(name))) == []  # fmt: skip
+    pair = player("macc", zoo=zoo)
+    assert pair.policy.kinds == (0, 1)
+    kept = replay.recorded(whole)
+    assert kept["scenario"] == spec
+    assert replay.differing(pair.policy, kept) == []
+
+
+def test_verify_plays_it_again(zoo, tmp_path, capsys):
+    assert main(["zoo", "verify", "--zoo", str(zoo), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["ok"] for one in found["models"]] == [True, True]
+    assert found["models"][0]["decisions"] > 20
+    # Other weights choose otherwise, and are told.
+    model, other = store.load("macc-tcp", zoo), policy("macc", seed=9).only("macc-tcp")
+    files = {name: model.read(name) for name in model.meta.files} | entry.files(other)
+    store.save(tmp_path / "macc-tcp", entry.meta(other, "test"), files)
+    assert main(["zoo", "verify", str(tmp_path / "macc-tcp"), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)["models"]
+    assert report["problems"][0].startswith("decision ")
+    # As is a file that somebody changed.
+    bent = shutil.copytree(zoo / "macc-aqm", tmp_path / "bent")
+    (bent / "weights.safetensors").write_bytes(b"0" * 100)
+    with pytest.raises(UserError, match="altered since"):
+        player(str(bent))
+
+
+def test_observations_of_another_definition_are_refused(zoo, monkeypatch):
+    from features import macc
+
+    monkeypatch.setattr(macc, "SENDER_HALF", (1.0, 1.0, 1.0))
+    with pytest.raises(UserError, match="defined anew since it was trained"):
+        player("macc-tcp", zoo=zoo)
+
+
+def test_the_zoo_lists_policies_and_nothing_exports_them(zoo, capsys):
+    assert main(["zoo", "list", "--zoo", str(zoo), "--json"]) == 0
+    assert [row["targets"] for row in json.loads(capsys.readouterr().out)] == [[], []]
+    assert main(["zoo", "show", "macc-aqm", "--zoo", str(zoo)]) == 0
+    assert "# macc-aqm" in capsys.readouterr().out
+    assert store.names(zoo) == []
+    assert store.POLICY == names.ENTRY
+    assert names.kept(zoo) == ["macc-aqm", "macc-tcp"]
+
+
+def test_rows_of_policies_stand_beside_those_of_controls(zoo, capsys):
+    given = ["--scenario", "macc-fig4", "--cc", f"cubic,{zoo}/macc-tcp", "--seeds", "2", "--json"]
+    short = ["--set", "duration_s=3", "--delay", "1"]
+    assert main(["evaluate", "cc", *given, *short]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["cc"] for row in rows[:2]] == ["cubic", f"{zoo}/macc-tcp"]
+    assert rows[1]["delay_ms"] == 1.0
+    assert rows[1]["metrics"].keys() - rows[0]["metrics"].keys() == {"decision_us"}
+    assert rows[1]["metrics"]["goodput_mbps"]["lo"] is not None
+    assert main(["evaluate", "cc", *given[:2], "--cc", f"{zoo}/macc-tcp", "--delay", "200"]) == 2
+    assert "to below 200 ms" in capsys.readouterr().err
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(proving, "FAMILIES", {"steady": ({"rate_mbps": 8.0},)})
+    monkeypatch.setattr(proving, "DURATION_S", 4.0)
+    monkeypatch.setattr(proving, "WARMUP_S", 1.0)
+    return proving.scenarios(1)
+
+
+def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, small):
+    (tmp_path / "params.yaml").write_text(
+        "promotion: {gates: {control: {worst: 0.0, neighbour: 0.0, seeds: 2}}}"
+    )
+    given = ["--zoo", f"{tmp_path}/zoo", "--params", f"{tmp_path}/params.yaml", "--json"]
+    assert main(["zoo", "release", f"{zoo}/macc-tcp", *given]) == 0
+    record = json.loads((tmp_path / "zoo" / "macc-tcp" / "release.json").read_text())
+    reason = record["gates"]["control"]["reason"]
+    assert proving.digest(small)[:12] in reason
+    costs = json.loads((tmp_path / "zoo" / "macc-tcp" / "costs.json").read_text())
+    assert costs["rows"][0]["ns_per_decision"] > 0
+    capsys.readouterr()
+    assert main(["zoo", "release", f"{zoo}/macc-tcp", *given]) == 1
+    assert "the same model" in capsys.readouterr().out
+    # A policy that is released in its place is played beside it.
+    (tmp_path / "params.yaml").write_text("promotion: {gates: {control: {worst: 9, seeds: 2}}}")
+    other = policy("macc", seed=9).only("macc-tcp")
+    files = {**entry.files(other), "replay.json": json.dumps(replay.recorded(other)).encode()}
+    files |= {"metrics.json": b"{}", "card.md": b"# other"}
+    store.save(tmp_path / "other", entry.meta(other, "test"), files)
+    assert main(["zoo", "release", f"{tmp_path}/other", *given]) == 1
+    assert "less than 9 of CUBIC's power" in capsys.readouterr().out
+
+
+def test_the_gate_compares_with_cubic_and_not_with_other_models(small):
+    class Comparison:
+        candidate, champion = store.load("smartsbd-dt"), None
+
+    assert control.check(Comparison, control.Settings()).passed is None
+    found = proving.powers(Player(policy("nuwa")), small, 2)
+    assert found.keys() == {"steady", proving.BESIDE, "neighbour"}
+    assert all(len(values) == 2 for values in found.values())
+
+
+def test_a_training_is_released_from_its_folder(tmp_path):
+    """The one training here: a few steps of MA-CC, from the command line to the entries."""
+    quick = ["steps=240", "warmup=40", "learning_starts=80", "num_envs=4", "report_every=80",
+             "validate_every=0", "env.params.steps=20", "logs=true"]  # fmt: skip
+    words = [word for one in quick for word in ("--set", one)]
+    assert main(["train", "macc", *words, "--no-track", "--out", f"{tmp_path}/rl"]) == 0
+    folder, zoo = f"{tmp_path}/rl/seed-7", f"{tmp_path}/zoo"
+    assert main(["zoo", "add", folder, "--zoo", zoo, "--seeds", "0"]) == 0
+    assert names.kept(tmp_path / "zoo") == ["macc-aqm", "macc-tcp"]
+    card = (tmp_path / "zoo" / "macc-tcp" / "card.md").read_text()
+    assert "env.params.steps=20" in card
