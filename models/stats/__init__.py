@@ -1,1 +1,1 @@
-"""Intervals, two-sample distances and calibration: statistics that any model may use."""
+"""Intervals, aggregates, two-sample distances, calibration: statistics that any model may use."""
