@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from data.netsim.idle import round_trips_ns
 from data.netsim.network import Network
 from data.netsim.scenario import Scenario
 
@@ -14,6 +15,7 @@ UNITS = {
     "transferred_mb": "application data delivered in order since the start (MB)",
     "rtt_ms": "mean round-trip time",
     "rtt_p95_ms": "95th percentile of the round-trip time",
+    "rtt_ratio": "mean round-trip time over that of the same path when nothing waits",
     "queue_delay_ms": "mean wait at the bottleneck",
     "queue_packets": "mean number of packets waiting at the bottleneck",
     "loss_rate": "packets lost or dropped at the bottleneck, of those that arrived there",
@@ -123,7 +125,7 @@ def _summed_up(
     }
     if len(share) > 1 and share.any():
         result["jain"] = float(share.sum() ** 2 / (len(share) * (share**2).sum()))
-    _round_trips(result, before, after, subs)
+    _round_trips(result, before, after, subs, round_trips_ns(network))
     _bottleneck(result, network, before, after, at, span_s)
     done = [
         (int(after["done"][i]) - int(network.state.conn["start"][i])) / 1e6
@@ -179,7 +181,11 @@ def _snapshot(network: Network) -> dict[str, Any]:
 
 
 def _round_trips(
-    result: dict[str, Any], before: dict[str, Any], after: dict[str, Any], subs: list[int]
+    result: dict[str, Any],
+    before: dict[str, Any],
+    after: dict[str, Any],
+    subs: list[int],
+    idle_ns: np.ndarray[Any, Any],
 ) -> None:
     """Mean, 95th percentile, retransmissions over subflows."""
 
@@ -188,6 +194,8 @@ def _round_trips(
 
     if gain("rtt_n") > 0:
         result["rtt_ms"] = gain("rtt_sum") / gain("rtt_n") / 1e6
+        sums = (after["rtt_sum"] - before["rtt_sum"])[subs]
+        result["rtt_ratio"] = float((sums / idle_ns[subs]).sum() / gain("rtt_n"))
         counts = (after["hist"][subs] - before["hist"][subs]).sum(axis=0)
         if counts.any():
             place = int(np.searchsorted(np.cumsum(counts), 0.95 * counts.sum()))

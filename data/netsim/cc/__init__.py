@@ -35,6 +35,8 @@ CONTROLS: dict[str, str] = {
     "agent": "data.netsim.cc.agent",
 }
 """name -> module; the place in this dict is the number that the event loop knows it by."""
+COUPLED = ("lia", "olia", "balia", "wvegas")
+"""Controls that a connection's subflows share; with one subflow they are Reno or Vegas."""
 
 
 def module(name: str) -> ModuleType:
