@@ -26,6 +26,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "conditions": ("pipelines.sbd.conditions", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
+    "league": ("pipelines.league.command", "rank congestion controls on the same drawn scenarios"),
     "drift": ("pipelines.drift", "new logs against a training set: keep the model, or train again"),
     "predict": ("pipelines.sbd.predict", "which subflows share a bottleneck, and which to couple"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),

@@ -76,6 +76,14 @@ def check(command: str, args: argparse.Namespace) -> None:
             _known("budget key", part.partition("=")[0].rpartition(".")[2].strip(), FIGURES)
     if command == "predict":
         _known("prediction", args.what, ("sbd",))
+    if command == "league":
+        from pipelines.league import command as league
+        from pipelines.league import players
+
+        players.named(args.cc)
+        league.chosen(args.only)
+        for name in filter(None, args.scenario.split(",")):
+            _scenario(name, _SCENARIOS / "netsim")
     kept = command == "zoo" and action in {"show", "verify", "prove", "certify"}
     if (kept or command in {"evaluate", "drift", "predict", "export"}) and given.get("model"):
         functions = command == "export" or action == "prove"

@@ -62,6 +62,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "reproduction:reproduction",
         ),
     ),
+    ("league", "The league", ("league:standings", "league:drawings")),
     ("agents", "Environments and their trainer", ("agents:environments", "agents:trainer")),
 )
 """Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""

@@ -47,6 +47,9 @@ print(json.dumps([code, sorted(set(sys.modules))]))
         ("evaluate cc --scenario=macc-fig4 --cc cubic,bbbr", "'bbr'"),
         ("evaluate cc --scenario macc-fig4 --cc cubic,tcc0", "'tcco'"),
         ("evaluate cc --scenario macc-fig4 --cc nuwa-r", "'nuwa-rl'"),
+        ("league --cc cubic,bbbr", "'bbr'"),
+        ("league --only constnt", "'constant'"),
+        ("league --scenario macc-fg4", "'macc-fig4'"),
         ("predict sbd --model smartsbd-pluss --events e", "'smartsbd-plus'"),
         ("export nuwa-tan -t c --out o", "'nuwa-tanh'"),
         ("export smartsbd-dt -t pyton --out o", "'python'"),
@@ -72,6 +75,7 @@ def test_nothing_heavy_is_imported_to_refuse(words, nearest):
         ("export.targets.TARGETS", "export smartsbd-dt -t new --out o"),
         ("export.functions.FUNCTIONS", "export new -t c --out o"),
         ("export.budget.FIGURES", "verify build/x --budget c.new=4"),
+        ("pipelines.league.families.FAMILIES", "league --only new"),
         ("features.sbd.TABLES", "train sbd auto --out o --family new"),
         ("models.sbd.automl.BACKENDS", "train sbd auto --out o --backend new"),
         (

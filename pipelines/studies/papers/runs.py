@@ -9,7 +9,7 @@ import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import data.netsim
 from data.netsim.cc import CONTROLS
@@ -113,12 +113,23 @@ class Kept:
         from data.netsim.metrics import simulate
 
         key = task.key()
-        if key not in self._runs:
-            result = simulate(task.spec, task.cc, task.seed)
-            flows = result.pop("flows")
-            run = {**result, **{f"flows.{name}": rate for name, rate in flows.items()}}
-            with self._lock:
-                self._runs[key] = run
-                self._file.write(json.dumps({key: run}) + "\n")
-                self._file.flush()
-        return self._runs[key]
+        found = self.found(key)
+        return found or self.keep(key, flat(simulate(task.spec, task.cc, task.seed)))
+
+    def found(self, key: str) -> Run | None:
+        """Metrics of a run that is kept."""
+        return self._runs.get(key)
+
+    def keep(self, key: str, run: Run) -> Run:
+        """Keep the metrics of a run."""
+        with self._lock:
+            self._runs[key] = run
+            self._file.write(json.dumps({key: run}) + "\n")
+            self._file.flush()
+        return run
+
+
+def flat(result: dict[str, Any]) -> Run:
+    """Metrics of `data.netsim.metrics.simulate` with each flow's goodput as one of them."""
+    flows = {f"flows.{name}": rate for name, rate in result["flows"].items()}
+    return {**{name: value for name, value in result.items() if name != "flows"}, **flows}

@@ -1,0 +1,1 @@
+"""The league: every congestion control on the same drawn scenarios, ranked with intervals."""
