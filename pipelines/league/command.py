@@ -8,6 +8,7 @@ that was killed goes on where it was, and only what has changed is played again.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     )
     figures = kept.Figures(head, played, rows)
     ranking = standings.rankings(played, rows)
+    for line in standings.unranked(played, rows):
+        print(line, file=sys.stderr)
     if args.out is not None:
         from data.files import write_text
         from pipelines.league import figures as pictures

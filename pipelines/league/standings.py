@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -91,6 +92,20 @@ def rankings(played: Played, rows: Mapping[tuple[str, str], Row]) -> dict[str, l
     found = {name: ranked(name, [played[f] for f in families], rows)
              for name, families in groups.items()}  # fmt: skip
     return {name: places for name, places in found.items() if places}
+
+
+def unranked(played: Played, rows: Mapping[tuple[str, str], Row]) -> list[str]:
+    """One line for each player that fits only some scenarios of a family: it has no place there."""
+    lines = []
+    for family, scenarios in played.items():
+        there = set(scenarios)
+        counts = Counter(cc for one, cc in rows if one in there)
+        lines += [
+            f"{cc}: fits {count} of {len(scenarios)} scenarios of {family}: no place there"
+            for cc, count in counts.items()
+            if count < len(scenarios)
+        ]
+    return lines
 
 
 def ranked(

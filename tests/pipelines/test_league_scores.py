@@ -166,5 +166,8 @@ def test_intervals_hold_pairs_of_a_scenario_together() -> None:
 def test_a_player_that_missed_a_scenario_is_in_no_ranking() -> None:
     table = _rows({"a": [0.1, 0.2], "b": [0.3, 0.4]})
     del table["s1", "b"]
-    (only,) = standings.rankings({"mine": ["s0", "s1"]}, table)["mine"]
+    played = {"mine": ["s0", "s1"]}
+    (only,) = standings.rankings(played, table)["mine"]
     assert only.cc == "a"
+    (line,) = standings.unranked(played, table)
+    assert line == "b: fits 1 of 2 scenarios of mine: no place there"
