@@ -38,7 +38,8 @@ class Policy:
     environment : str
         Key of `models.policies.scenes.ENVIRONMENTS`.
     network : str
-        Key of `models.rl.networks.NETWORKS`.
+        Key of `models.rl.networks.NETWORKS`; ``module:class`` of one that has no line there, which
+        can be played but not released.
     settings : mapping
         Of its training, among them the network's.
     params : mapping
@@ -74,7 +75,7 @@ class Policy:
         """
         import torch
 
-        module, _, name = NETWORKS[self.network].partition(":")
+        module, _, name = NETWORKS.get(self.network, self.network).partition(":")
         kind = getattr(importlib.import_module(module), name)
         model = {"layout": layout.plain(), "network": dict(self.settings)}
         found: AgentModule = kind(model_config=model)
@@ -137,14 +138,16 @@ def of_training(folder: Path) -> Policy:
         raise UserError(f"{folder}: {name!r} is no congestion control: it plays no network")
     settings: Any = ENVIRONMENTS[environment].settings().parse(params.env, f"{folder}: env")
     path = f"{type(module).__module__}:{type(module).__qualname__}"
-    network = next((key for key, value in NETWORKS.items() if value == path), None)
-    if network is None:
-        raise UserError(f"{folder}: no line of {path} in models/rl/networks/__init__.py")
+    network = next((key for key, value in NETWORKS.items() if value == path), path)
     state = {key: value.numpy() for key, value in module.state_dict().items()}
     weights = {key: value for key, value in state.items() if key.startswith("net.")}
     layout = Layout.read(module.model_config["layout"])
-    first = [layout.kinds.index(kind) for kind in range(len(layout.action_counts))]
+    every = range(len(layout.action_counts))
+    first = [layout.kinds.index(kind) if kind in layout.kinds else 0 for kind in every]
     weights |= {key: state[key][first] for key in SCALES}
+    # Senders alone, or routers alone, may have been there to learn.
+    seen = state["standardise.count"][:, 0] > 0
+    kinds = [kind for kind in every if kind in layout.kinds and (seen[kind] or not seen.any())]
     return Policy(
         name=str(folder),
         agent=name,
@@ -153,6 +156,6 @@ def of_training(folder: Path) -> Policy:
         settings=params.model_dump(mode="json", by_alias=False),
         params=settings.params.model_dump(mode="json"),
         layout=layout,
-        kinds=tuple(range(len(layout.action_counts))),
+        kinds=tuple(kinds),
         weights=weights,
     )

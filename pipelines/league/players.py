@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.errors import unknown_name
+import models
+from data.errors import UserError
 from data.netsim.cc import CONTROLS, COUPLED
+from models import policies
 
 if TYPE_CHECKING:
     from data.netsim.scenario import Scenario
+    from models.closedloop import Player
 
 CLASSICAL = tuple(name for name in CONTROLS if name != "agent")
 """Controls that need no agent."""
+_ROOT = Path(models.__file__).parent
+_SOURCES = ("envs", "policies", "rl", "closedloop.py", "../features", "../data/netsim/cc")
+"""Code that a policy's run depends on besides the simulator's."""
 
 
 def named(text: str) -> list[str]:
     """Players of a list of names with commas between; ``all`` are all classical controls.
+
+    Others are trained policies, by the names that ``cczoo evaluate cc`` takes.
 
     Raises
     ------
@@ -26,15 +37,21 @@ def named(text: str) -> list[str]:
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name == "all":
             found |= dict.fromkeys(CLASSICAL)
-        elif name in CLASSICAL:
-            found[name] = None
-        else:
-            raise unknown_name("congestion control", name, ("all", *CLASSICAL))
+            continue
+        if name not in CLASSICAL:
+            policies.check_name(name, _ROOT / "zoo", ("all", *CLASSICAL))
+        found[name] = None
     return list(found)
 
 
 def fits(name: str, spec: Scenario) -> bool:
     """Whether a player can be put into a scenario: coupled controls need several paths."""
+    if name not in CLASSICAL:
+        try:
+            _policy(name).check(spec)
+        except UserError:
+            return False
+        return True
     paths = [len(flow.paths) for flow in spec.flows if flow.measure and flow.cc is None]
     return name not in COUPLED or min(paths, default=1) > 1
 
@@ -43,9 +60,30 @@ def play(name: str, spec: Scenario, seed: int) -> dict[str, Any]:
     """Metrics of one run, as of `data.netsim.metrics.simulate`."""
     from data.netsim.metrics import simulate
 
+    if name not in CLASSICAL:
+        return _policy(name).play([(spec, seed)])[0]
     return simulate(spec, name, seed)
 
 
+@cache
 def identity(name: str) -> str:
     """Hash of what plays under a name, for kept runs; empty for the simulator's own sources."""
-    return ""
+    if name in CLASSICAL:
+        return ""
+    policy = _policy(name).policy
+    digest = hashlib.sha256(repr([policy.environment, policy.network, dict(policy.settings),
+                                  dict(policy.params), policy.kinds]).encode())  # fmt: skip
+    for key, array in sorted(policy.weights.items()):
+        digest.update(f"{key} {array.dtype} {array.shape}".encode() + array.tobytes())
+    for place in _SOURCES:
+        path = _ROOT / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _policy(name: str) -> Player:
+    from pipelines.controllers import player
+
+    return player(name)

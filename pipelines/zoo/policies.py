@@ -54,10 +54,13 @@ def made(
     from models.closedloop import Player
     from models.policies import card, entry, judged, replay
     from models.policies.policy import of_training
+    from models.rl.networks import NETWORKS
     from pipelines.output import progress
 
     whole = of_training(folder)
     names = entry.released_as(whole)
+    if whole.network not in NETWORKS:
+        raise UserError(f"{folder}: no line of {whole.network} in models/rl/networks/__init__.py")
     if not names:
         raise UserError(f"{folder}: no entry for {whole.agent!r} in models/policies/__init__.py")
     path = folder / CURVE

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from random_policies import policy
 
 from data.errors import UserError
+from data.netsim.scenario import load
 from models import policies as names
 from models import store
 from models.closedloop import Player, player
@@ -167,7 +168,7 @@ def test_the_gate_compares_with_cubic_and_not_with_other_models(small):
     assert all(len(values) == 2 for values in found.values())
 
 
-def test_a_training_is_released_from_its_folder(tmp_path):
+def test_a_training_is_released_from_its_folder(tmp_path, monkeypatch, capsys):
     """The one training here: a few steps of MA-CC, from the command line to the entries."""
     quick = ["steps=240", "warmup=40", "learning_starts=80", "num_envs=4", "report_every=80",
              "validate_every=0", "env.params.steps=20", "logs=true"]  # fmt: skip
@@ -178,3 +179,10 @@ def test_a_training_is_released_from_its_folder(tmp_path):
     assert names.kept(tmp_path / "zoo") == ["macc-aqm", "macc-tcp"]
     card = (tmp_path / "zoo" / "macc-tcp" / "card.md").read_text()
     assert "env.params.steps=20" in card
+    # A network without a line plays from its folder, but isn't released.
+    monkeypatch.setattr("models.policies.policy.NETWORKS", {})
+    monkeypatch.setattr("models.rl.networks.NETWORKS", {})
+    spec = load("macc-fig4", {"duration_s": 2})["droptail"]
+    assert player(folder).play([(spec, 1)])[0]["goodput_mbps"] >= 0
+    assert main(["zoo", "add", folder, "--zoo", zoo, "--seeds", "0"]) == 2
+    assert "no line of models.rl.networks.dueling:TeamModule" in capsys.readouterr().err

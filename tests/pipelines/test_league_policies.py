@@ -1,0 +1,44 @@
+"""Trained policies in the league, beside the classical controls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from models.closedloop import Player
+from pipelines import cli
+from pipelines.league import players, runs
+from tests.models import random_policies
+
+pytestmark = pytest.mark.xdist_group("netsim")
+
+
+def test_a_policy_plays_where_it_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receiver of one path isn't put on several; its runs are kept as those of others are."""
+    made = Player(random_policies.policy("nuwa"))
+    monkeypatch.setattr(players, "_policy", lambda name: made)
+    given = ["league", "--each", "1", "--only", "traces,mptcp-separate", "--jobs", "1", "--json"]
+    given += ["--cc", f"reno,{tmp_path}", "--work", str(tmp_path / "work")]
+    assert cli.main(given) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert {(row["cc"], row["family"]) for row in first} == {
+        ("reno", "traces"), (str(tmp_path), "traces"), ("reno", "mptcp-separate"),
+    }  # fmt: skip
+    monkeypatch.setattr(runs, "play", None)
+    assert cli.main(given) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    other = Player(random_policies.policy("nuwa", seed=4))
+    players.identity.cache_clear()
+    monkeypatch.setattr(players, "_policy", lambda name: other)
+    with pytest.raises(TypeError):
+        cli.main(given)
+    players.identity.cache_clear()
+
+
+def test_an_unknown_policy_is_refused_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["league", "--cc", "cubic,tcc0"]) == 2
+    assert "did you mean 'tcco'" in capsys.readouterr().err
