@@ -77,17 +77,21 @@ def _explain(model: type[BaseModel], item: Any) -> str:
         given = item.get("input")
         value = f", not {given!r}" if isinstance(given, (bool, int, float, str)) else ""
         return f"{path}: {item['msg'].lower()}{value if len(value) <= LONGEST else ''}"
-    near = difflib.get_close_matches(location[-1], sorted(_keys(model)), n=1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
+    keys = _keys(model)
+    near = difflib.get_close_matches(location[-1], sorted(keys), n=1)
+    # The very key, but of another part of the tree: say where it stands.
+    meant = [keys[key] if key == location[-1] else key for key in near]
+    hint = f", did you mean {meant[0]!r}?" if meant else ""
     return f"{path}: unknown key{hint}"
 
 
-def _keys(model: type[BaseModel]) -> set[str]:
-    """All key names of a model and of the models nested in it."""
-    keys: set[str] = set()
+def _keys(model: type[BaseModel]) -> dict[str, str]:
+    """All key names of a model and of the models nested in it -> where they stand first."""
+    keys: dict[str, str] = {}
     for name, field in model.model_fields.items():
-        keys.add(name)
+        keys.setdefault(name, name)
         for part in (field.annotation, *getattr(field.annotation, "__args__", ())):
             if isinstance(part, type) and issubclass(part, BaseModel):
-                keys |= _keys(part)
+                for key, place in _keys(part).items():
+                    keys.setdefault(key, f"{name}.{place}")
     return keys

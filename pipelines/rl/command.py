@@ -15,7 +15,11 @@ EXAMPLE = """examples:
   cczoo train macc --set steps=20000 --seeds 3
   cczoo train tcco --resume              # go on where it was stopped, or killed
   cczoo train nuwa --tune 20             # search the settings in 20 trainings
+  cczoo train tcco --set env.sampler=mixed_paths --judge 32 --json    # beside policies by hand
   RAY_ADDRESS=10.0.0.1:6379 cczoo train macc --set runners=8    # sample on a cluster"""
+
+
+_JUDGED = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=1, help="trainings, one after the other")
     parser.add_argument("--out", type=Path, help="checkpoints, curves (default: reports/rl/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    parser.add_argument("--judge", type=int, default=0, help="greedy episodes at the end")
+    parser.add_argument(
+        "--judge",
+        type=int,
+        metavar="N",
+        help="play N greedy episodes at the end, where there are policies by hand beside them "
+        "(default: 16 with --json, else none)",
+    )
     parser.add_argument("--tune", type=int, default=0, metavar="N", help="search in N trainings")
     parser.add_argument("--no-track", action="store_true", help="send no curves to MLflow")
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
@@ -44,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.output import print_json
     from pipelines.rl.changes import changes
 
-    if args.seeds < 1 or args.tune < 0 or args.judge < 0:
+    if args.seeds < 1 or args.tune < 0 or (args.judge or 0) < 0:
         raise UserError("--seeds must be at least 1, --tune and --judge at least 0")
     params = agents.settings(args.task, changes(args.set))
     out = args.out or Path("reports/rl") / args.task
@@ -68,10 +78,14 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
 
     from models.rl import training
     from pipelines.rl import asked
+    from pipelines.rl.compared import compared, problem
     from pipelines.rl.curves import curves
     from pipelines.rl.progress import shown
 
-    result: dict[str, Any] = {"agent": args.task, "seeds": {}}
+    where = problem(args.task, params)
+    judged = _JUDGED if args.judge is None and args.json else args.judge or 0
+    result: dict[str, Any] = {"name": args.task, "seeds": [], "steps": params.steps,
+                              "return": None, "baselines": None, "runs": {}}  # fmt: skip
     whole = True
     with asked.to_stop() as stop:
         for seed in range(params.seed, params.seed + args.seeds):
@@ -93,19 +107,35 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
                     resume=args.resume,
                     watch=watch,
                     stop=stop,
-                    judge=args.judge,
+                    judge=0 if where else judged,
                 )
             summary: dict[str, Any] = {
                 **_summary(found),
                 "judged": float(np.mean(found.judged)) if found.judged else None,
             }
-            result["seeds"][str(seed)] = summary
+            result["seeds"].append(seed)
+            result["runs"][str(seed)] = summary
             whole = found.whole
             if not whole:
                 print(f"stopped: go on with --resume ({found.checkpoint})", file=sys.stderr)
                 break
             print(f"kept {found.checkpoint}", file=sys.stderr)
+    if whole and where and judged:
+        result |= compared(where, [out / f"seed-{seed}" for seed in result["seeds"]], judged)
+        _report(result)
     return result, whole
+
+
+def _report(result: dict[str, Any]) -> None:
+    """Say how the agent did beside policies by hand."""
+    own = result["return"]
+    print(
+        f"return of a step: {own['iqm']:.3f} ({own['low']:.3f} to {own['high']:.3f})",
+        file=sys.stderr,
+    )
+    for kind, best in result["best"].items():
+        if best is not None:
+            print(f"best {kind}: {result['baselines'][kind]:.3f} ({best})", file=sys.stderr)
 
 
 def _summary(found: Trained) -> dict[str, Any]:

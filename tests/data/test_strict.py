@@ -22,6 +22,11 @@ def test_unknown_key_names_path_and_nearest() -> None:
         Outer.parse({"tree": {"max_dept": 3}}, "x.yaml")
 
 
+def test_key_in_the_wrong_place_names_the_right_one() -> None:
+    with pytest.raises(UserError, match=r"x: max_depth: .*did you mean 'tree\.max_depth'"):
+        Outer.parse({"max_depth": 3}, "x")
+
+
 def test_wrong_type_names_the_key() -> None:
     with pytest.raises(UserError, match=r"tree\.max_depth"):
         Outer.parse({"tree": {"max_depth": "deep"}}, "x.yaml")

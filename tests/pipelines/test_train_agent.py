@@ -8,9 +8,11 @@ import pytest
 
 from data.errors import UserError
 from models import parallel
+from models.stats.aggregate import iqm
 from pipelines import cli, train
 from pipelines.rl import asked
 from pipelines.rl.changes import changes
+from pipelines.rl.compared import problem
 from pipelines.rl.progress import line
 
 QUICK = (
@@ -80,8 +82,8 @@ def test_it_trains_seed_by_seed_sends_curves_and_goes_on(command, tmp_path):
 
     code, result, told = command("--set", "steps=600", "--seeds", "2", "--judge", "5")
     assert code == 0, told
-    assert list(result["seeds"]) == ["7", "8"]
-    for one in result["seeds"].values():
+    assert result["seeds"] == [7, 8]
+    for one in result["runs"].values():
         assert one["steps"] >= 600
         assert 0 < one["judged"] <= 5
         assert one["steps_per_s"] > 0
@@ -99,10 +101,45 @@ def test_it_trains_seed_by_seed_sends_curves_and_goes_on(command, tmp_path):
     assert "go on with --resume" in told
     code, result, _ = command("--set", "steps=900", "--no-track", "--resume")
     assert code == 0
-    assert result["seeds"]["7"]["steps"] >= 900
+    assert result["runs"]["7"]["steps"] >= 900
     curve = json.loads((tmp_path / "out" / "seed-7" / "curve.json").read_text())
     assert [point["steps"] for point in curve] == sorted(point["steps"] for point in curve)
     assert curve[0]["steps"] < 600
+
+
+def test_an_agent_is_judged_beside_policies_by_hand(monkeypatch, tmp_path, capsys):
+    from pipelines.studies.environments import judge
+
+    rows = judge.PROBLEMS["MA-CC, dumbbell"]
+    few = [next(row for row in rows if row[1] == kind) for kind in (judge.RANDOM, judge.CONSTANT)]
+    monkeypatch.setitem(judge.PROBLEMS, "MA-CC, dumbbell", few)
+    # Whole episodes would take long, and show no more.
+    monkeypatch.setattr(judge, "play", lambda row, seeds, play=judge.play: play(row, seeds, 6))
+    words = ["train", "macc", "--out", str(tmp_path), "--no-track", "--seeds", "2", "--judge", "3"]
+    quick = ("steps=64", "num_envs=4", "validate_every=0", "warmup=32", "learning_starts=32")
+    code = cli.main([*words, "--json", *(part for one in quick for part in ("--set", one))])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    found = json.loads(printed.out)
+    assert (found["name"], found["seeds"], found["steps"]) == ("macc", [7, 8], 64)
+    assert found["return"]["low"] <= found["return"]["iqm"] <= found["return"]["high"]
+    assert found["best"] == {"random": "random", "constant": few[1][0], "script": None}
+    again = judge.play(few[1], 3)
+    assert found["baselines"]["constant"] == pytest.approx(float(iqm(again.returns[None])))
+    assert found["baselines"]["script"] is None
+    assert f"({few[1][0]})" in printed.err
+
+
+def test_where_nothing_by_hand_plays_there_are_no_baselines():
+    from models.rl import agents
+
+    for words, found in (
+        ({}, "TCCO, alternating"),
+        ({"env": {"sampler": "mixed_paths"}}, "TCCO, mixed_paths"),
+        ({"env": {"sampler": "tcco-fig9a"}}, None),
+        ({"env": {"params": {"subflows": 3}}}, None),
+    ):
+        assert problem("tcco", agents.settings("tcco", words)) == found
 
 
 def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(command, monkeypatch, tmp_path):
@@ -121,10 +158,10 @@ def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(command, monkeypatch, tmp_path
     assert code == 1
     assert "stopped: go on with --resume" in told
     assert len(calls) == 3
-    assert list(result["seeds"]) == ["7"]
+    assert result["seeds"] == [7]
     code, result, _ = command("--set", "steps=1000", "--no-track", "--resume")
     assert code == 0
-    assert result["seeds"]["7"]["steps"] >= 1000
+    assert result["runs"]["7"]["steps"] >= 1000
 
 
 def test_a_second_signal_ends_at_once():

@@ -1,0 +1,70 @@
+"""Compare trained agents with policies by hand, all on the same episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.output import progress
+from pipelines.studies.environments import judge
+
+if TYPE_CHECKING:
+    from models.rl.params import Run
+
+BASELINES = (judge.RANDOM, judge.CONSTANT, judge.SCRIPT)
+_COMPARABLE = {"sampler", "twin_k"}
+"""Settings with which an agent still plays in the study's own environments."""
+
+
+def problem(name: str, params: Run) -> str | None:
+    """Name of the study's problem that an agent was trained in; None if there is none."""
+    from models.policies.scenes import ENVIRONMENTS
+
+    if name not in judge.KINDS or set(params.env) - _COMPARABLE:
+        return None
+    settings: Any = ENVIRONMENTS[name].settings().parse(params.env, f"train {name}")
+    found = f"{judge.KINDS[name]}, {settings.sampler}"
+    return found if found in judge.PROBLEMS else None
+
+
+def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, Any]:
+    """Interquartile means of the agents' returns and of the best policies by hand.
+
+    Parameters
+    ----------
+    where : str
+        From `problem`.
+    folders : sequence of Path
+        Trainings of one agent, a seed each.
+    episodes : int
+        At least 2; the same for everybody, none of them seen in training.
+
+    Returns
+    -------
+    dict
+        ``return``: ``iqm``, ``low`` and ``high`` over seeds and episodes, mean reward of a step,
+        95 % interval. ``baselines``: the interquartile mean of the best policy of each kind on
+        these episodes, None if a problem has none; ``best``: their names.
+    """
+    from models.stats.aggregate import interval, iqm
+
+    own = judge.trained(folders)[where]
+    by_hand = [row for row in judge.PROBLEMS[where] if row[1] in BASELINES]
+    rows = [*by_hand, *own]
+    results = [judge.play(row, episodes) for row in progress(rows, "playing", len(rows))]
+    agents = np.array([one.returns for one in results if one.kind == judge.AGENT])
+    low, high = interval(iqm, agents)
+    found: dict[str, Any] = {
+        "return": {"iqm": float(iqm(agents)), "low": float(low), "high": float(high)},
+        "baselines": {},
+        "best": {},
+    }
+    for kind in BASELINES:
+        scores = {one.name: float(iqm(one.returns[None])) for one in results if one.kind == kind}
+        best = max(scores, key=lambda name: scores[name], default=None)
+        found["best"][kind] = best
+        found["baselines"][kind] = None if best is None else scores[best]
+    return found
