@@ -99,7 +99,7 @@ class Player:
             network = Network(part.scenario, part.controller, seed, watch=True)
             networks += [network] * len(part.own)
             own += part.own
-        stage = Stage(batch, networks, own, round(self.delay_ms * 1e3))
+        stage = Stage(batch, networks, own, int(self.delay_ms * 1e3))
         with one_thread():
             act = Greedy(self.policy.module(Layout.of(batch)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from data.errors import UserError
 from data.netsim import runner
 from data.netsim.cc import CONTROLS
 
@@ -32,6 +33,18 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         runner.print_catalogue({**runner.catalogue(), "policies": listed()}, args.json)
         return 0
-    named = [name for name in args.cc.split(",") if name not in CONTROLS and name != "all"]
-    others = {name: player(name, args.delay) for name in named}
-    return runner.run(args, progress, others)
+    names = [name for part in args.cc.split(",") if (name := part.strip())]
+    others = {n: player(n, args.delay) for n in names if n not in CONTROLS and n != "all"}
+    if args.delay and not others:
+        raise UserError("--delay: no policy among --cc: it is the delay of a policy's actions")
+    if "all" in names and len(names) > 1:
+        every = [name for name in CONTROLS if name != "agent"]
+        names = list(dict.fromkeys(every + [name for name in names if name != "all"]))
+    args.cc = ",".join(names)
+    if not others:
+        return runner.run(args, progress)
+    from models.closedloop import one_thread
+
+    # Once for all threads of --jobs: each would set back what another one needs.
+    with one_thread():
+        return runner.run(args, progress, others)

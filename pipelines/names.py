@@ -110,7 +110,7 @@ def check_simulation(rest: Sequence[str]) -> None:
         return  # the command itself reports what is wrong
     for name in filter(None, known.scenario.split(",")):
         _scenario(name, _SCENARIOS / "netsim")
-    for name in known.cc.split(","):
+    for name in filter(None, map(str.strip, known.cc.split(","))):
         if name != "all" and name not in CONTROLS:
             policies.check_name(name, _ZOO, CONTROLS)
 

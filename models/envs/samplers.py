@@ -19,7 +19,7 @@ Sampler = Callable[[np.random.Generator], Scenario]
 _PACKET = 1500
 _SLOWEST_MBPS, _FASTEST_MBPS = 3.0, 150.0
 """Mean rates of `wireless` and `measured` links (ours)."""
-_MEASURED = "measured:"
+MEASURED, HELD_OUT = "measured:", "held-out:"
 
 
 def fixed(name: str, label: str = "", settings: dict[str, Any] | None = None) -> Sampler:
@@ -254,13 +254,15 @@ NAMED: dict[str, Callable[[], Sampler]] = {
 def named(name: str) -> Sampler:
     """A sampler by its name in `NAMED`; any other is a scenario's, the same in every episode.
 
-    ``measured:DIR`` draws from the ingested directory's traces, but for those held out.
+    ``measured:DIR`` draws from the ingested directory's traces, but for those held out, and
+    ``held-out:DIR`` from those.
 
     Raises
     ------
     UserError
         For an unknown scenario, or a directory that isn't an ingested one or has no traces.
     """
-    if name.startswith(_MEASURED):
-        return measured(capacity.split(capacity.ingested(name.removeprefix(_MEASURED)))[0])
+    for part, prefix in enumerate((MEASURED, HELD_OUT)):
+        if name.startswith(prefix):
+            return measured(capacity.split(capacity.ingested(name.removeprefix(prefix)))[part])
     return NAMED[name]() if name in NAMED else fixed(name)

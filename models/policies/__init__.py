@@ -53,7 +53,7 @@ def kept(zoo: Path) -> list[str]:
 
 def is_path(name: str) -> bool:
     """Whether a name is a folder's and not an entry's."""
-    return "/" in name or Path(name).is_dir()
+    return "/" in name or (name not in {"", *RELEASED, *PAIRS} and Path(name).is_dir())
 
 
 def check_name(name: str, zoo: Path, others: Iterable[str] = ()) -> None:

@@ -102,7 +102,7 @@ class Policy:
         UserError
             When they weren't trained alike.
         """
-        same = ("environment", "network", "layout", "params")
+        same = ("agent", "environment", "network", "settings", "layout", "params")
         for what in same:
             if getattr(self, what) != getattr(other, what):
                 raise UserError(f"{name}: {self.name} and {other.name} differ in {what}")

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.envs.samplers import HELD_OUT, MEASURED
+
 TRAINING_ONLY = ("twin_k",)
 """Settings of environments that change the rewards that are learned from, not what they are."""
 
 
 def greedy_returns(
-    algorithm: Any, episodes: int, seed: int, module: Any = None
+    algorithm: Any, episodes: int, seed: int, module: Any = None, test: bool = False
 ) -> NDArray[np.float64]:
     """Returns of episodes that the training hasn't seen, in the environment's own reward.
 
@@ -25,6 +27,8 @@ def greedy_returns(
         Of the environments; validation and test have seeds of their own.
     module : AgentModule, optional
         By default the one that learns.
+    test : bool
+        Whether measured traces are those held out, which nothing else sees.
 
     Returns
     -------
@@ -38,6 +42,9 @@ def greedy_returns(
     settings = dict(config.env_config["settings"])
     for name in TRAINING_ONLY:
         settings.pop(name, None)
+    sampler = str(settings.get("sampler", ""))
+    if test and sampler.startswith(MEASURED):
+        settings["sampler"] = HELD_OUT + sampler.removeprefix(MEASURED)
     config.env_config = config.env_config | {"num_envs": lanes, "settings": settings}
     # In this process and with its threads, wherever the training samples.
     config.num_env_runners = 0

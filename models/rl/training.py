@@ -129,7 +129,7 @@ def train(
             trained = _run(algorithm, name, params, out, watch, stop)
             if judge and trained.whole:
                 module = algorithm.best.module(algorithm)
-                returns = greedy_returns(algorithm, judge, TEST + params.seed, module)
+                returns = greedy_returns(algorithm, judge, TEST + params.seed, module, test=True)
                 trained = replace(trained, judged=returns.tolist())
             return trained
         finally:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
+from data.errors import UserError
 from data.strict import Strict
 from pipelines.gates import Finding
 
@@ -69,11 +70,16 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
     if player.decision_us > settings.decision_us:
         problems.append(f"a decision costs more than {settings.decision_us:g} us")
     if comparison.champion is not None:
-        before = proving.powers(Player(of_entry(comparison.champion)), sets, settings.seeds)
-        lost = every - np.concatenate([before[name] for name in families])
-        evidence["difference"] = by_connection(lost, np.arange(len(lost)))
-        if lost.mean() < -settings.margin and evidence["difference"]["high"] < 0:
-            problems.append(f"{lost.mean():+.3f} of CUBIC's power against the champion")
+        try:
+            before = proving.powers(Player(of_entry(comparison.champion)), sets, settings.seeds)
+        except UserError as error:
+            # What observed otherwise can't be played any more: a person has to decide.
+            problems.append(f"the champion can't be played: {error}")
+        else:
+            lost = every - np.concatenate([before[name] for name in families])
+            evidence["difference"] = by_connection(lost, np.arange(len(lost)))
+            if lost.mean() < -settings.margin and evidence["difference"]["high"] < 0:
+                problems.append(f"{lost.mean():+.3f} of CUBIC's power against the champion")
     figures = (
         f"power {evidence['power']:.2f} of CUBIC's, {families[worst]:.2f} when {worst}; leaves a "
         f"CUBIC flow {neighbour:.2f} of its goodput; {player.decision_us:.0f} us a decision "

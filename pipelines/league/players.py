@@ -24,9 +24,10 @@ _SOURCES = ("envs", "policies", "rl", "closedloop.py", "../features", "../data/n
 
 
 def named(text: str) -> list[str]:
-    """Players of a list of names with commas between; ``all`` are all classical controls.
+    """Players of a list of names with commas between.
 
-    Others are trained policies, by the names that ``cczoo evaluate cc`` takes.
+    ``all`` are the classical controls and the policies of the zoo; others are policies, by the
+    names that ``cczoo evaluate cc`` takes.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def named(text: str) -> list[str]:
     found: dict[str, None] = {}
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name == "all":
-            found |= dict.fromkeys(CLASSICAL)
+            found |= dict.fromkeys((*CLASSICAL, *policies.kept(_ROOT / "zoo")))
             continue
         if name not in CLASSICAL:
             policies.check_name(name, _ROOT / "zoo", ("all", *CLASSICAL))
@@ -45,13 +46,21 @@ def named(text: str) -> list[str]:
 
 
 def fits(name: str, spec: Scenario) -> bool:
-    """Whether a player can be put into a scenario: coupled controls need several paths."""
+    """Whether a player can be put into a scenario: coupled controls need several paths.
+
+    Policies that run routers fit nowhere: all queues of the league are FIFO.
+
+    Raises
+    ------
+    UserError
+        When a policy can't be opened.
+    """
     if name not in CLASSICAL:
+        policy = _policy(name)
         try:
-            _policy(name).check(spec)
+            return not policy.check(spec).routers
         except UserError:
             return False
-        return True
     paths = [len(flow.paths) for flow in spec.flows if flow.measure and flow.cc is None]
     return name not in COUPLED or min(paths, default=1) > 1
 

@@ -129,10 +129,8 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
 def _report(result: dict[str, Any]) -> None:
     """Say how the agent did beside policies by hand."""
     own = result["return"]
-    print(
-        f"return of a step: {own['iqm']:.3f} ({own['low']:.3f} to {own['high']:.3f})",
-        file=sys.stderr,
-    )
+    width = "one seed" if own["low"] is None else f"{own['low']:.3f} to {own['high']:.3f}"
+    print(f"return of a step: {own['iqm']:.3f} ({width})", file=sys.stderr)
     for kind, best in result["best"].items():
         if best is not None:
             print(f"best {kind}: {result['baselines'][kind]:.3f} ({best})", file=sys.stderr)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.output import progress
 from pipelines.studies.environments import judge
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from models.rl.params import Run
 
 BASELINES = (judge.RANDOM, judge.CONSTANT, judge.SCRIPT)
+_RESAMPLES = 2000
 _COMPARABLE = {"sampler", "twin_k"}
 """Settings with which an agent still plays in the study's own environments."""
 
@@ -22,12 +24,18 @@ _COMPARABLE = {"sampler", "twin_k"}
 def problem(name: str, params: Run) -> str | None:
     """Name of the study's problem that an agent was trained in; None if there is none."""
     from models.policies.scenes import ENVIRONMENTS
+    from models.rl import agents
+    from models.rl.runner import make
 
     if name not in judge.KINDS or set(params.env) - _COMPARABLE:
         return None
     settings: Any = ENVIRONMENTS[name].settings().parse(params.env, f"train {name}")
     found = f"{judge.KINDS[name]}, {settings.sampler}"
-    return found if found in judge.PROBLEMS else None
+    if found not in judge.PROBLEMS:
+        return None
+    played = judge.PROBLEMS[found][0][2](1)
+    own = make(agents.agent(name).maker, 1, 1, params.env)
+    return found if len(played.kinds) == len(own.kinds) else None
 
 
 def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, Any]:
@@ -45,20 +53,21 @@ def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, An
     Returns
     -------
     dict
-        ``return``: ``iqm``, ``low`` and ``high`` over seeds and episodes, mean reward of a step,
-        95 % interval. ``baselines``: the interquartile mean of the best policy of each kind on
-        these episodes, None if a problem has none; ``best``: their names.
+        ``return``: ``iqm`` over seeds and episodes, mean reward of a step; ``low`` and ``high``, a
+        95 % interval of drawing whole seeds anew, None if there is one seed. ``baselines``: the
+        interquartile mean of the best policy of each kind on these episodes, None if a problem
+        has none; ``best``: their names.
     """
-    from models.stats.aggregate import interval, iqm
+    from models.stats.aggregate import iqm
 
     own = judge.trained(folders)[where]
     by_hand = [row for row in judge.PROBLEMS[where] if row[1] in BASELINES]
     rows = [*by_hand, *own]
     results = [judge.play(row, episodes) for row in progress(rows, "playing", len(rows))]
     agents = np.array([one.returns for one in results if one.kind == judge.AGENT])
-    low, high = interval(iqm, agents)
+    low, high = interval(agents)
     found: dict[str, Any] = {
-        "return": {"iqm": float(iqm(agents)), "low": float(low), "high": float(high)},
+        "return": {"iqm": float(iqm(agents)), "low": low, "high": high},
         "baselines": {},
         "best": {},
     }
@@ -68,3 +77,22 @@ def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, An
         found["best"][kind] = best
         found["baselines"][kind] = None if best is None else scores[best]
     return found
+
+
+def interval(agents: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """95 % interval of the interquartile mean; None if there is one seed.
+
+    A good training is good in all episodes, so seeds are drawn whole.
+
+    Parameters
+    ----------
+    agents : float64 array [seeds, episodes]
+    """
+    from models.stats.aggregate import iqm
+
+    count = len(agents)
+    if count < 2:
+        return None, None
+    drawn = np.random.default_rng(0).integers(count, size=(_RESAMPLES, count))
+    low, high = np.quantile(iqm(agents[drawn]), (0.025, 0.975))
+    return float(low), float(high)

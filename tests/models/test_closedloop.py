@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,10 @@ def test_routers_run_plain_queues_and_senders_those_flows_that_name_no_control()
     joined = both.only("macc-tcp").joined(both.only("macc-aqm"), "macc")
     again = Player(joined).play([(scenario(flows=2), 1)])
     assert {**row[0], "decision_us": 0} == {**again[0], "decision_us": 0}
+    # Halves of two trainings aren't.
+    other = replace(both, settings={**both.settings, "seed": 8})
+    with pytest.raises(UserError, match="differ in settings"):
+        both.only("macc-tcp").joined(other.only("macc-aqm"), "macc")
 
 
 def test_a_name_that_is_none_is_refused_with_the_nearest(tmp_path):

@@ -164,6 +164,21 @@ def test_measured_traces_are_named_by_their_directory(tmp_path: Path) -> None:
         batch(1, 1, {"sampler": f"measured:{tmp_path / 'nowhere'}"})
 
 
+def test_held_out_traces_are_drawn_by_their_own_name_alone(tmp_path: Path) -> None:
+    names = ("bus", "train", "car", "ferry", "foot", "metro", "bike", "ship", "taxi", "lift", "cab")
+    for mbps, name in enumerate(names, 3):
+        text = "".join(f"{t} {mbps}\n" for t in range(100))
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    ingest(sorted(tmp_path.glob("*.txt")), tmp_path / "out", settings=Settings(jobs=1))
+    rng, drawn = np.random.default_rng(1), {}
+    for name in ("measured", "held-out"):
+        sampler = named(f"{name}:{tmp_path / 'out'}")
+        links = [next(iter(sampler(rng).links.values())) for _ in range(100)]
+        drawn[name] = {round(link.steps[0][1]) for link in links}
+    assert drawn["measured"].isdisjoint(drawn["held-out"])
+    assert drawn["measured"] | drawn["held-out"] == set(range(3, 3 + len(names)))
+
+
 def test_mistakes_are_explained() -> None:
     with pytest.raises(UserError, match="call reset first"):
         NuwaEnv(slow).step(np.int64(1))

@@ -55,6 +55,7 @@ def test_list_shows_scenarios_and_controllers(capsys):
         (["--scenario", "tcco-fig9a", "--cc", "cubik"], "cubic"),
         (["--scenario", "tcco-fig9a", "--seeds", "0"], "--seeds"),
         (["--cc", "cubic"], "--scenario"),
+        (["--scenario", "tcco-fig9a", "--cc", "cubic", "--delay", "5"], "no policy among --cc"),
     ],
 )
 def test_mistakes_are_explained(arguments, help_, capsys):

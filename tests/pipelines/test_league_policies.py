@@ -9,7 +9,7 @@ import pytest
 
 from models.closedloop import Player
 from pipelines import cli
-from pipelines.league import players, runs
+from pipelines.league import draw, players, runs
 from tests.models import random_policies
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -37,6 +37,22 @@ def test_a_policy_plays_where_it_fits(
     with pytest.raises(TypeError):
         cli.main(given)
     players.identity.cache_clear()
+
+
+def test_routers_fit_nowhere_and_what_cannot_be_opened_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All queues of the league are FIFO; and a player that is named plays, or is refused."""
+    (tmp_path / "empty").mkdir()
+    given = ["league", "--only", "constant", "--each", "1", "--work", str(tmp_path / "work")]
+    assert cli.main([*given, "--cc", f"reno,{tmp_path}/empty"]) == 2
+    assert "empty: no checkpoint" in capsys.readouterr().err
+    spec = next(one.spec for one in draw.scenarios(("constant",), 1))
+    team = Player(random_policies.policy("macc"))
+    monkeypatch.setattr(players, "_policy", lambda name: team)
+    assert not players.fits("team", spec)
+    monkeypatch.setattr(players, "_policy", lambda name: Player(team.policy.only("macc-tcp")))
+    assert players.fits("senders", spec)
 
 
 def test_an_unknown_policy_is_refused_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

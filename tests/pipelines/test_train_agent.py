@@ -4,6 +4,7 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 
 from data.errors import UserError
@@ -12,7 +13,7 @@ from models.stats.aggregate import iqm
 from pipelines import cli, train
 from pipelines.rl import asked
 from pipelines.rl.changes import changes
-from pipelines.rl.compared import problem
+from pipelines.rl.compared import interval, problem
 from pipelines.rl.progress import line
 
 QUICK = (
@@ -130,6 +131,15 @@ def test_an_agent_is_judged_beside_policies_by_hand(monkeypatch, tmp_path, capsy
     assert f"({few[1][0]})" in printed.err
 
 
+def test_an_interval_is_as_wide_as_seeds_differ():
+    seeds, noise = np.arange(10.0), np.random.default_rng(1).normal(0, 0.1, (10, 16))
+    low, high = interval(seeds[:, None] + noise)
+    assert 2.0 < high - low < 6.0
+    low, high = interval(np.full((10, 1), 4.0) + noise)
+    assert 0.0 < high - low < 0.2
+    assert interval(noise[:1]) == (None, None)
+
+
 def test_where_nothing_by_hand_plays_there_are_no_baselines():
     from models.rl import agents
 
@@ -140,6 +150,9 @@ def test_where_nothing_by_hand_plays_there_are_no_baselines():
         ({"env": {"params": {"subflows": 3}}}, None),
     ):
         assert problem("tcco", agents.settings("tcco", words)) == found
+    # Three senders are the default; that problem has eight.
+    many = agents.settings("macc", {"env": {"sampler": "many_senders"}})
+    assert problem("macc", many) is None
 
 
 def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(command, monkeypatch, tmp_path):

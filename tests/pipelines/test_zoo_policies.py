@@ -134,7 +134,7 @@ def small(monkeypatch):
     return proving.scenarios(1)
 
 
-def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, small):
+def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, small, monkeypatch):
     (tmp_path / "params.yaml").write_text(
         "promotion: {gates: {control: {worst: 0.0, neighbour: 0.0, seeds: 2}}}"
     )
@@ -154,8 +154,27 @@ def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, sm
     files = {**entry.files(other), "replay.json": json.dumps(replay.recorded(other)).encode()}
     files |= {"metrics.json": b"{}", "card.md": b"# other"}
     store.save(tmp_path / "other", entry.meta(other, "test"), files)
+    played, powers = [], proving.powers
+
+    def counted(one, sets, seeds):
+        played.append(one.policy.weights)
+        return powers(one, sets, seeds)
+
+    monkeypatch.setattr(proving, "powers", counted)
     assert main(["zoo", "release", f"{tmp_path}/other", *given]) == 1
     assert "less than 9 of CUBIC's power" in capsys.readouterr().out
+    assert len(played) == 2
+
+    own, of_entry = store.load(tmp_path / "other").read(names.WEIGHTS), entry.of_entry
+
+    def refused(one):
+        if one.read(names.WEIGHTS) != own:
+            raise UserError("it observed otherwise")
+        return of_entry(one)
+
+    monkeypatch.setattr(entry, "of_entry", refused)
+    assert main(["zoo", "release", f"{tmp_path}/other", *given]) == 1
+    assert "the champion can't be played: it observed otherwise" in capsys.readouterr().out
 
 
 def test_the_gate_compares_with_cubic_and_not_with_other_models(small):
