@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +14,37 @@ from data.netsim.elements import Link
 from data.netsim.rates import OPPORTUNITIES
 from data.netsim.scenario import Scenario
 
+if TYPE_CHECKING:
+    from pipelines.league.draw import Drawn
+
 PACKET_BITS = 12_000
+_LEAST_MBPS = 1e-6
+"""One bit a second: what is below is rounding."""
+
+
+def of_all(drawn: Iterable[Drawn]) -> dict[str, float]:
+    """What the bottlenecks of each scenario carry (Mbit/s), by the scenario's name.
+
+    Raises
+    ------
+    UserError
+        When a scenario's can't be told or is nothing, since there is no power then.
+    """
+    found = {}
+    for one in drawn:
+        spec = one.spec
+        try:
+            most = most_mbps(spec, one.seed)
+        except UserError as error:
+            raise UserError(f"{one.name}: {error}") from None
+        if most < _LEAST_MBPS:
+            raise UserError(
+                f"{one.name}: the bottleneck carries nothing in the measured time, "
+                f"{spec.warmup_s:g} to {spec.duration_s:g} s: there is no power: give another "
+                "rate, trace or warmup_s"
+            )
+        found[one.name] = most
+    return found
 
 
 def most_mbps(spec: Scenario, seed: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from pipelines.league.families import FAMILIES, GIVEN, STANDINGS, in_words
 
 if TYPE_CHECKING:
     from pipelines.league.draw import Drawn
-    from pipelines.league.runs import Job
+    from pipelines.league.standings import Place
 
 EXAMPLE = """examples:
   cczoo league --out docs/league.md
@@ -33,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--traces", type=Path, metavar="DIR",
                         help="capacity traces as a further family, own-traces")  # fmt: skip
     parser.add_argument("--scenario", default="", metavar="FILE[,FILE]",
-                        help="scenario files as a further family, own-scenarios")  # fmt: skip
+                        help="scenario files, three seeds each, as a further family, "
+                        "own-scenarios")  # fmt: skip
     parser.add_argument("--each", type=int, help="scenarios of each family (default 25)")
     parser.add_argument("--seed", type=int, help="of the drawing (default: the published list's)")
     parser.add_argument("--jobs", type=int, help="processes side by side (default: all cores)")
@@ -48,22 +50,26 @@ def run(args: argparse.Namespace) -> int:
     """Play, rank and print; write the page if asked for."""
     if args.list:
         return _list(args.json)
-    from pipelines.league import kept, page, scores, standings
+    from pipelines.league import capacity, fitting, given, kept, page, players, scores, standings
     from pipelines.league.draw import digest
     from pipelines.league.runs import play_all
     from pipelines.output import print_json
 
+    if args.out is not None:
+        given.check_out(args.out)
     seed, each, processes = _numbers(args)
+    names = players.named(args.cc)
     drawn = _drawn(args, seed, each)
-    players, jobs = _jobs(args.cc, drawn)
-    results = play_all(jobs, processes, args.work)
-    rows = scores.rows(drawn, results, players)
+    most = capacity.of_all(drawn)
+    results = play_all(fitting.jobs(names, drawn), processes, args.work)
+    rows = scores.rows(drawn, most, results, names)
     played: dict[str, list[str]] = {}
     for one in drawn:
         played.setdefault(one.family, []).append(one.name)
-    head = kept.Header(
-        seed=seed, each=each, digest=digest(drawn), runs=len(rows), cpu_s=kept.total(results)
-    )
+    # The reference plays for comparison too: its runs count if it is ranked.
+    cpu_s = kept.total({key: results[key] for key in rows})
+    head = kept.Header(command=given.command(args), seed=seed, each=each, digest=digest(drawn),
+                       runs=len(rows), cpu_s=cpu_s)  # fmt: skip
     figures = kept.Figures(head, played, rows)
     ranking = standings.rankings(played, rows)
     for line in standings.unranked(played, rows):
@@ -75,16 +81,24 @@ def run(args: argparse.Namespace) -> int:
         folder = args.out.with_suffix("")
         kept.write(folder, figures)
         pictures.write(folder, figures, ranking)
-        write_text(args.out, page.page(figures, ranking, pictures.written(folder)))
+        write_text(args.out, page.page(figures, ranking, pictures.written(folder, ranking)))
     if args.json:
         print_json([place.row() for places in ranking.values() for place in places])
         return 0
-    for name in [one for one in STANDINGS if one in ranking] or ranking:
+    for name in _shown(ranking):
         print(f"{STANDINGS.get(name, name)}:")
         print("\n".join(page.standing(ranking[name])))
     print(f"{len(rows)} runs in {len(drawn)} scenarios, {head.cpu_s:.0f} s of processor time; "
           f"list {head.digest[:16]}")  # fmt: skip
     return 0
+
+
+def _shown(ranking: Mapping[str, Sequence[Place]]) -> list[str]:
+    """Standings, then the families that are summed up in none of them."""
+    apart = [name for name in ranking
+             if name not in STANDINGS
+             and not (name in FAMILIES and FAMILIES[name].standing in ranking)]  # fmt: skip
+    return [name for name in STANDINGS if name in ranking] + apart
 
 
 def _numbers(args: argparse.Namespace) -> tuple[int, int, int]:
@@ -137,25 +151,6 @@ def chosen(only: str | None) -> list[str]:
         if name not in FAMILIES and name not in GIVEN:
             raise unknown_name("family", name, [*FAMILIES, *GIVEN])
     return found
-
-
-def _jobs(cc: str, drawn: list[Drawn]) -> tuple[list[str], list[Job]]:
-    """Who plays, and each in the scenarios that it fits; the reference where it is compared."""
-    from data.errors import UserError
-    from pipelines.league import players
-    from pipelines.league.families import REFERENCE
-    from pipelines.league.runs import Job
-    from pipelines.league.scores import has_neighbours
-
-    names = players.named(cc)
-    jobs = []
-    for one in drawn:
-        fitting = [name for name in names if players.fits(name, one.spec)]
-        extra = [REFERENCE] if fitting and has_neighbours(one) else []
-        jobs += [Job(name, one) for name in dict.fromkeys([*fitting, *extra])]
-    if not jobs:
-        raise UserError(f"--cc {cc}: nobody to play there: coupled controls need several paths")
-    return names, jobs
 
 
 def _list(as_json: bool) -> int:

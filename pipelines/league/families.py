@@ -113,7 +113,7 @@ FAMILIES: dict[str, Family] = {
     ),
 }  # fmt: skip
 """Name -> family. A line here and a function that draws make another one."""
-GIVEN = {"own-scenarios": "scenario files given by --scenario",
+GIVEN = {"own-scenarios": "scenario files, each with three seeds, given by --scenario",
          "own-traces": "capacity traces given by --traces"}  # fmt: skip
 """Families that a user's files make, and what they hold; they are in no standing."""
 

@@ -37,17 +37,22 @@ def drawn(figures: Figures, ranking: Ranking, standalone: bool) -> dict[str, tup
 
 
 def write(folder: Path, figures: Figures, ranking: Ranking) -> None:
-    """Write each figure as a file of its own."""
-    for name, (text, _) in drawn(figures, ranking, standalone=True).items():
-        write_text(folder / f"{name}.svg", text)
+    """Write each figure as a file of its own; those of an earlier league that has more go."""
+    found = drawn(figures, ranking, standalone=True)
+    for name in FIGURES:
+        path = folder / f"{name}.svg"
+        if name in found:
+            write_text(path, found[name][0])
+        elif path.is_file() and f'id="league-{name}-' in path.read_text(encoding="utf-8"):
+            path.unlink()
 
 
-def written(folder: Path) -> dict[str, tuple[str, str]]:
-    """Figures that a folder has: name -> (path relative to its parent, caption)."""
+def written(folder: Path, ranking: Ranking) -> dict[str, tuple[str, str]]:
+    """Figures that `write` makes: name -> (path relative to the folder's parent, caption)."""
     return {
         name: (f"{folder.name}/{name}.svg", caption)
         for name, (_, caption) in FIGURES.items()
-        if (folder / f"{name}.svg").is_file()
+        if any(standing in ranking for standing in STANDINGS)
     }
 
 

@@ -24,15 +24,19 @@ class Header(Result):
 
     Attributes
     ----------
+    command : str
+        What was given, but for what changes no figure.
     seed, each : int
         Seed of the drawing, and scenarios of each family.
     digest : str
         SHA-256 over all scenarios.
     runs : int
+        Runs of the players; those of CUBIC that they are compared with alone don't count.
     cpu_s : float
-        Time of the processor that all runs took.
+        Time of the processor that those runs took.
     """
 
+    command: str
     seed: int
     each: int
     digest: str

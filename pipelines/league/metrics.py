@@ -20,7 +20,8 @@ class Metric:
 
 METRICS = {
     "power": Metric("power", "goodput of all measured flows as a share of the most they could get, "
-                    "over the RTT ratio; 1 is a link that is full and has no queue", True),
+                    "over the RTT ratio; 1 is a link of constant rate and delay that is full and "
+                    "has no queue", True),
     "goodput": Metric("goodput", "the tested flow's goodput as a share of what the bottlenecks "
                       "carry", True),
     "rtt_ratio": Metric("RTT ratio", "mean RTT over that of the same path when nothing waits, "

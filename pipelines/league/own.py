@@ -16,6 +16,9 @@ from pipelines.league.cut import cut
 from pipelines.league.draw import EACH, SEED, Drawn, packets, pick, tree
 from pipelines.league.families import FAMILIES
 
+SEEDS = 3
+"""Runs of a scenario file, which may leave starts and losses to chance."""
+
 
 def of_traces(
     folder: Path, work: Path, seed: int = SEED, each: int = EACH
@@ -63,7 +66,7 @@ def of_traces(
     for path, series in good.items():
         source = file_hash(path)
         for i in range(-(-each // len(good))):
-            label = f"{path.relative_to(folder)}-{i:02d}"
+            label = f"own-traces/{path.relative_to(folder)}-{i:02d}"
             rng = np.random.default_rng([seed, int(source[:8], 16), i])
             part = work / "traces" / f"{source[:16]}-{seed}-{i:02d}.trace"
             spec = _on_trace(series, part, rng, label)
@@ -84,22 +87,26 @@ def _on_trace(series: traces.Series, part: Path, rng: np.random.Generator, label
 
 
 def of_scenarios(names: Sequence[str]) -> list[Drawn]:
-    """Scenarios of a user's files or of the project's names, a variant each.
+    """Scenarios of a user's files or of the project's names, each variant with several seeds.
 
     Raises
     ------
     UserError
-        For an unreadable or unknown one, or one in which no flow runs the control under test.
+        For an unreadable or unknown one, one that is given twice, or one in which no flow
+        runs the control under test.
     """
     drawn = []
+    seen: set[Path] = set()
     for name in names:
+        if Path(name).resolve() in seen:
+            raise UserError(f"--scenario: {name} is there twice: name each file once")
+        seen.add(Path(name).resolve())
         for label, spec in scenario.load(name).items():
             runner.check(spec)
             if not any(flow.measure and flow.cc is None and not flow.ccs for flow in spec.flows):
                 raise UserError(f"{name}: every flow names its control: leave cc out of one")
-            path = Path(name)
-            shown = " ".join(filter(None, [path.stem if path.suffix else name, label]))
-            drawn.append(Drawn("own-scenarios", shown, 0, spec))
+            shown = " ".join(filter(None, [f"own-scenarios/{name}", label]))
+            drawn += [Drawn("own-scenarios", f"{shown} seed {i}", i, spec) for i in range(SEEDS)]
     return drawn
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from data.netsim.cc import COUPLED
 from pipelines.league.families import FAMILIES, GIVEN, STANDINGS, in_words
-from pipelines.league.kept import COMMAND, RUNS, Figures
+from pipelines.league.kept import RUNS, Figures
 from pipelines.league.metrics import METRICS
 from pipelines.league.standings import BESIDE, Estimate, Place
 
@@ -49,7 +49,7 @@ def page(
     template = Path(__file__).with_name("page.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=False, undefined=jinja2.StrictUndefined)
     text = environment.from_string(template).render(
-        command=COMMAND,
+        command=head.command,
         file=RUNS,
         metrics=says,
         runs=head.runs,
@@ -91,7 +91,8 @@ def by_family(places: Sequence[Place]) -> list[str]:
     rows = []
     for one in places:
         values = [_shown(one, name).partition(" [")[0] for name in names]
-        worst = f"{one.worst:.2f} ({one.worst_in.rpartition('-')[2]})"
+        where = one.worst_in.removeprefix(f"{one.family}{'-' if one.family in FAMILIES else '/'}")
+        worst = f"{one.worst:.2f} ({where})"
         rows.append([f"`{one.cc}`", _estimate(one.power), _estimate(one.wins), worst, *values])
     titles = [METRICS[name].title for name in names]
     return _table(["control", "power", "wins", "worst", *titles], rows, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipelines.league.capacity import most_mbps
 from pipelines.league.draw import Drawn
 from pipelines.league.families import REFERENCE
 from pipelines.league.metrics import Row
@@ -14,13 +13,18 @@ _DIGITS = 5
 
 
 def rows(
-    drawn: Sequence[Drawn], runs: Mapping[tuple[str, str], Run], players: Sequence[str]
+    drawn: Sequence[Drawn],
+    most: Mapping[str, float],
+    runs: Mapping[tuple[str, str], Run],
+    players: Sequence[str],
 ) -> dict[tuple[str, str], Row]:
     """Figures of every run of these players, rounded to five digits.
 
     Parameters
     ----------
     drawn : sequence of Drawn
+    most : mapping
+        Scenario -> what its bottlenecks carry (Mbit/s), as of `pipelines.league.capacity.of_all`.
     runs : mapping
         (scenario, player) -> metrics; the reference's are among them if there are neighbours.
     players : sequence of str
@@ -32,11 +36,10 @@ def rows(
     """
     found = {}
     for one in drawn:
-        most = most_mbps(one.spec, one.seed)
         reference = runs.get((one.name, REFERENCE)) if has_neighbours(one) else None
         for cc in players:
             if (one.name, cc) in runs:
-                row = _row(one, runs[one.name, cc], reference, most)
+                row = _row(one, runs[one.name, cc], reference, most[one.name])
                 found[one.name, cc] = {k: _rounded(v) for k, v in row.items()}
     return found
 

@@ -20,7 +20,7 @@ BESIDE = ("jain", "share", "left")
 
 
 class Estimate(NamedTuple):
-    """A value with its 95 % interval; None if too few runs have it."""
+    """A value with its 95 % interval; None if too few runs have it, or all are one scenario's."""
 
     value: float
     low: float | None
@@ -120,18 +120,19 @@ def ranked(
     if not players:
         return []
     power = scores(players, families, rows, "power")
+    sure = all(_different(players, family, rows) > 1 for family in families)
     means = iqm(power)
     first = power[int(np.argmax(means))]
     ahead = (np.sign(power[:, None] - power[None, :]) + 1) / 2
     others = max(1, len(players) - 1)
     estimates = {
-        "power": _estimates(power, iqm),
+        "power": _estimates(power, iqm, sure),
         # Beside itself a player counts half.
-        "wins": _estimates((ahead.sum(axis=1) - 0.5) / others, _mean),
-        "behind": _estimates((np.sign(first - power) + 1) / 2, _mean),
+        "wins": _estimates((ahead.sum(axis=1) - 0.5) / others, _mean, sure),
+        "behind": _estimates((np.sign(first - power) + 1) / 2, _mean, sure),
     }
     more = {
-        metric: _estimates(scores(players, families, rows, metric), iqm)
+        metric: _estimates(scores(players, families, rows, metric), iqm, sure)
         for metric in METRICS
         if metric != "power" and (len(families) == 1 or metric not in BESIDE)
     }
@@ -161,9 +162,16 @@ def scores(
     return np.moveaxis(np.array(table, dtype=np.float64), 1, 2)
 
 
-def _estimates(values: Floats, statistic: Any) -> list[Estimate | None]:
-    """Statistic and interval of each player; without one where a run lacks the value."""
-    if np.isfinite(values).all():
+def _different(
+    players: Sequence[str], family: Sequence[str], rows: Mapping[tuple[str, str], Row]
+) -> int:
+    """How many scenarios aren't repetitions: without chance another seed changes nothing."""
+    return len({tuple(tuple(rows[one, cc].values()) for cc in players) for one in family})
+
+
+def _estimates(values: Floats, statistic: Any, sure: bool) -> list[Estimate | None]:
+    """Statistic of each player, with an interval if scenarios differ and no run lacks the value."""
+    if sure and np.isfinite(values).all():
         lows, highs = interval(statistic, values)
         points = np.atleast_1d(statistic(values))
         return [Estimate(*map(float, one)) for one in zip(points, lows, highs, strict=True)]

@@ -78,7 +78,7 @@ def test_one_alone_has_nobody_to_win_against(
 def test_the_page_is_made_of_the_kept_figures(work: Path) -> None:
     figures = kept.read(work / "l")
     ranking = standings.rankings(figures.played, figures.rows)
-    drawings = pictures.written(work / "l")
+    drawings = pictures.written(work / "l", ranking)
     assert [path for path, _ in drawings.values()] == ["l/profiles.svg", "l/delay.svg"]
     text = (work / "l.md").read_text(encoding="utf-8")
     assert text == page.page(figures, ranking, drawings)
@@ -184,6 +184,7 @@ def test_a_line_makes_a_family_and_a_control_known(
         ("--each 0", "--each 0: give a whole number"),
         ("--jobs 0", "--jobs 0: give a whole number"),
         ("--traces no-such-folder", "no such folder"),
+        ("--cc , --only lossy", "--cc: nobody to play there: give a name"),
     ],
 )
 def test_mistakes_are_one_clear_line(
@@ -205,6 +206,6 @@ def test_the_published_page_is_that_of_its_figures() -> None:
         one.name for one in drawn
     )
     text = (ROOT / "docs" / "league.md").read_text(encoding="utf-8")
-    drawings = pictures.written(ROOT / kept.FOLDER)
     ranking = standings.rankings(figures.played, figures.rows)
+    drawings = pictures.written(ROOT / kept.FOLDER, ranking)
     assert text == page.page(figures, ranking, drawings), "make it anew: cczoo league --out ..."

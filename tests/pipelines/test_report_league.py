@@ -21,7 +21,8 @@ def figures() -> kept.Figures:
         for i, one in enumerate(scenarios)
         for cc, value in (("cubic", 0.3), ("vegas", 0.6))
     }
-    head = kept.Header(seed=draw.SEED, each=3, digest="f" * 64, runs=len(rows), cpu_s=1.0)
+    head = kept.Header(command=kept.COMMAND, seed=draw.SEED, each=3, digest="f" * 64,
+                       runs=len(rows), cpu_s=1.0)  # fmt: skip
     return kept.Figures(head, played, rows)
 
 
