@@ -44,7 +44,8 @@ def test_a_worse_network_does_not_take_its_place(monkeypatch, tmp_path):
     monkeypatch.setattr(best, "greedy_returns", judged)
     judged_with = []
 
-    def at_the_end(algorithm, episodes, seed, module):
+    def at_the_end(algorithm, episodes, seed, module, test):
+        assert test
         judged_with.append(algorithm.best.steps if module is not algorithm.learner.agent else 0)
         weights = {name: value.numpy() for name, value in module.state_dict().items()}
         assert same(weights, kept[algorithm.best.steps])
