@@ -5,11 +5,13 @@ MA-CC's independent Q-learning, and with senders or routers alone its RL-TCP and
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from models.rl.algorithms.replay import VdnAlgorithm
 from models.rl.comparisons.params import Independent
-from models.rl.learners.q import Asked, QLearner, td_errors
+from models.rl.learners.q import Asked, QLearner
 
 
 class IndependentLearner(QLearner):
@@ -18,18 +20,8 @@ class IndependentLearner(QLearner):
     def squares(self, one: Asked) -> tuple[Tensor, Tensor]:
         """Sums over the parts that are there."""
         rewards = one.rewards[..., None] if one.own is None else one.own
-        error = td_errors(
-            one.now,
-            one.best,
-            one.target,
-            one.actions,
-            one.mask,
-            rewards,
-            one.terminated[..., None],
-            self.settings["gamma"],
-            _each,
-            _each,
-        )
+        apart = replace(one, rewards=rewards, terminated=one.terminated[..., None])
+        error = apart.errors(self.settings["gamma"], _each, _each)
         error = error * one.mask[:, :-1]
         return error.square().sum(-1), error.detach().abs().sum(-1)
 

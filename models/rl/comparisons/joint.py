@@ -6,6 +6,7 @@ subflow instead.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from data.errors import UserError
 from models.rl.algorithms.replay import TransformerDqnAlgorithm
 from models.rl.layout import Layout
-from models.rl.learners.q import Asked, QLearner, td_errors
+from models.rl.learners.q import Asked, QLearner
 from models.rl.networks.transformer import Transformer, TransformerModule
 
 MOST = 5**5
@@ -94,16 +95,13 @@ class JointLearner(QLearner):
         agent = cast(JointModule, self.agent)
         there = one.mask.any(-1, keepdim=True)
         barred = ~agent.allowed(one.mask[:, 1:])[:, :, None]
-        error = td_errors(
-            one.now,
-            one.best.masked_fill(barred, float("-inf")),
-            one.target,
-            agent.number(one.actions, one.mask[:, :-1])[..., None],
-            there,
-            one.rewards,
-            one.terminated,
-            self.settings["gamma"],
+        joint = replace(
+            one,
+            best=one.best.masked_fill(barred, float("-inf")),
+            actions=agent.number(one.actions, one.mask[:, :-1])[..., None],
+            mask=there,
         )
+        error = joint.errors(self.settings["gamma"])
         return error.square(), error.detach().abs()
 
 

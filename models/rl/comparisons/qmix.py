@@ -13,7 +13,7 @@ from torch.nn import functional
 from models.rl.algorithms.replay import VdnAlgorithm
 from models.rl.comparisons.params import Qmix
 from models.rl.layout import Layout
-from models.rl.learners.q import Asked, QLearner, td_errors
+from models.rl.learners.q import Asked, QLearner
 from models.rl.networks.dueling import TeamModule, Teams
 
 
@@ -61,14 +61,7 @@ class QmixLearner(QLearner):
         state = one.seen.flatten(2)
         ours: Any = self.agent.net
         aside: Any = self.agent.target
-        error = td_errors(
-            one.now,
-            one.best,
-            one.target,
-            one.actions,
-            one.mask,
-            one.rewards,
-            one.terminated,
+        error = one.errors(
             self.settings["gamma"],
             lambda parts: ours.mixer(parts, state[:, :-1]),
             lambda parts: aside.mixer(parts, state[:, 1:]),

@@ -92,6 +92,11 @@ class Asked:
     terminated: Tensor
     own: Tensor | None = None
 
+    def errors(self, gamma: float, mix: Mix = summed, mix_after: Mix = summed) -> Tensor:
+        """How far these Qs are from what they should be; as `td_errors`."""
+        rows = (self.now, self.best, self.target, self.actions, self.mask)
+        return td_errors(*rows, self.rewards, self.terminated, gamma, mix, mix_after)
+
 
 class QLearner(AgentLearner):
     """Learns a module with ``values``: TCCO's Transformer and MA-CC's teams."""
@@ -143,16 +148,7 @@ class QLearner(AgentLearner):
 
     def squares(self, one: Asked) -> tuple[Tensor, Tensor]:
         """Squared errors with their gradient, and how large the errors are; both [B, L]."""
-        error = td_errors(
-            one.now,
-            one.best,
-            one.target,
-            one.actions,
-            one.mask,
-            one.rewards,
-            one.terminated,
-            self.settings["gamma"],
-        )
+        error = one.errors(self.settings["gamma"])
         return error.square(), error.detach().abs()
 
     def after_step(self) -> None:
