@@ -25,6 +25,7 @@ from data.netsim.network import Network
 from data.netsim.seen import CODES
 from data.netsim.state import DONE, FAR, LOG, VARIABLES
 from data.schema import SAMPLED
+from models.envs.curriculum import Curriculum, generator
 from models.envs.loop import BEGIN, IDLE, ONE_BY_ONE, PAUSED
 from models.envs.samplers import Sampler
 from models.envs.threads import Shares, begin_step
@@ -61,6 +62,8 @@ class Batching(ABC):
         in the same one.
     keep_log : bool, optional
         Keep each episode's events; slower.
+    curriculum : Curriculum, optional
+        How the sampler's ranges widen from episode to episode.
     """
 
     num_envs: int
@@ -81,6 +84,7 @@ class Batching(ABC):
         threads: int | None = None,
         stagger: bool = True,
         keep_log: bool = False,
+        curriculum: Curriculum | None = None,
     ) -> None:
         self.num_envs = num_envs
         self.kinds = np.array(kinds, np.int64)
@@ -89,7 +93,7 @@ class Batching(ABC):
         self.threads = max(1, min(num_envs, threads))
         self.networks: list[Network] = []
         self.interval_us, self.steps = interval_us, steps
-        self.keep_log = keep_log
+        self.keep_log, self._curriculum = keep_log, curriculum
         self._sampler, self._controller, self.stagger = sampler, controller, stagger
         self._pool: ThreadPoolExecutor | None = None
         n, parts = num_envs, len(self.kinds)
@@ -245,7 +249,8 @@ class Batching(ABC):
 
     def _network(self, i: int) -> Network:
         """The network of an environment's next episode."""
-        rng = np.random.default_rng([self.seed, i, int(self.episodes[i])])
+        episode = int(self.episodes[i])
+        rng = generator([self.seed, i, episode], self._curriculum, episode)
         spec = self._sampler(rng)
         seed = int(rng.integers(1 << 31))
         network = Network(spec, self._controller, seed, log=self.keep_log, watch=True)

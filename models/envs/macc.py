@@ -18,6 +18,7 @@ from data.strict import Strict
 from features import macc
 from models.envs import macc_loop
 from models.envs.batching import Batching
+from models.envs.curriculum import Curriculum
 from models.envs.logged import Logged, Slot
 from models.envs.macc_reward import MaccReward
 from models.envs.samplers import Sampler, dumbbell, named
@@ -284,6 +285,8 @@ class MaccSettings(Strict):
     """A name of `models.envs.samplers.NAMED`, or a scenario."""
     reward: MaccReward = MaccReward()
     params: MaccParams = MaccParams()
+    curriculum: Curriculum | None = None
+    """How its ranges widen while training; judging draws from whole ranges."""
 
 
 def batch(
@@ -291,4 +294,5 @@ def batch(
 ) -> MaccBatch:
     """Make a batch by plain settings, as a trainer has them; see `MaccSettings`."""
     made = MaccSettings.parse(settings or {}, "environment")
-    return MaccBatch(num_envs, named(made.sampler), made.reward, made.params, threads)
+    options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
+    return MaccBatch(num_envs, named(made.sampler), curriculum=made.curriculum, **options)

@@ -18,6 +18,7 @@ from features import tcco
 from features.intervals import scaled
 from models.envs import tcco_loop
 from models.envs.batching import Batching
+from models.envs.curriculum import Curriculum
 from models.envs.logged import Logged, Slot
 from models.envs.samplers import Sampler, alternating, named
 from models.envs.tcco_reward import TccoReward
@@ -227,6 +228,8 @@ class TccoSettings(Strict):
     """A name of `models.envs.samplers.NAMED`, or a scenario."""
     reward: TccoReward = TccoReward()
     params: TccoParams = TccoParams()
+    curriculum: Curriculum | None = None
+    """How its ranges widen while training; judging draws from whole ranges."""
 
 
 def batch(
@@ -234,4 +237,5 @@ def batch(
 ) -> TccoBatch:
     """Make a batch by plain settings, as a trainer has them; see `TccoSettings`."""
     made = TccoSettings.parse(settings or {}, "environment")
-    return TccoBatch(num_envs, named(made.sampler), made.reward, made.params, threads)
+    options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
+    return TccoBatch(num_envs, named(made.sampler), curriculum=made.curriculum, **options)

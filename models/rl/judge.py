@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from models.envs.samplers import HELD_OUT, MEASURED
 
-TRAINING_ONLY = ("twin_k",)
-"""Settings of environments that change the rewards that are learned from, not what they are."""
+TRAINING_ONLY = ("twin_k", "curriculum")
+"""Settings of environments that change what is learned from, not what is judged."""
 
 
 def greedy_returns(
