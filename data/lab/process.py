@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 
+READY_S = 60.0
+"""What isn't ready by then hangs: a busy machine takes some seconds to begin a process."""
+
+
 class LabError(RuntimeError):
     """A part of the lab failed: the run is worth another try, not the user's mistake."""
 
@@ -75,7 +79,7 @@ def running(
     """
     process = spawn(command, end_signal)
     try:
-        if (line := _await_line(process, what, 10)) != "ready":
+        if (line := _await_line(process, what, READY_S)) != "ready":
             raise LabError(f"{what}: expected 'ready', got {line!r}")
         yield process
     finally:

@@ -28,7 +28,7 @@ MOST_SUBFLOWS = 8
 CLONE_NEWNET = 0x40000000
 CHUNK = b"\0" * 65536
 BG_PORT = 5201
-JOIN_TIMEOUT_S = 10.0
+JOIN_TIMEOUT_S = 30.0
 # Time between looks at the sockets. Their buffers bridge it, and a look at every packet would cost
 # a dozen labs more than all else.
 NAP_S = 0.005

@@ -28,7 +28,8 @@ def test_a_large_yaml_is_refused_by_its_size(tmp_path):
         yaml_text.read(path)
 
 
-def test_a_pipe_with_a_writer_is_read(tmp_path):
+def test_a_pipe_with_a_writer_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("data.given.WRITER_PATIENCE_S", 120)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_text, args=("seed: 3\n",))

@@ -22,6 +22,7 @@ from data.store import RECORD, read_connections
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 KLOG = next(GOLDEN.glob("klog.*")).read_bytes()
+PATIENCE_S = 600
 CCZOO = [sys.executable, "-m", "pipelines.cli"]
 
 
@@ -249,7 +250,7 @@ def start(log: Path, out: Path) -> tuple[subprocess.Popen[str], Path]:
         # A shell's background jobs begin deaf to Ctrl-C, and so would all that they start.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    until = time.monotonic() + 120
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and process.poll() is None:
         # Parts are written by the processes that read: they are at work.
         if parts := list(out.parent.glob(f".{out.name}.*.part/new/events/part-*")):
@@ -276,14 +277,14 @@ def test_ended_run_leaves_nothing(number: int, long_logs: Path, tmp_path: Path) 
     process, _ = start(long_logs, tmp_path / "out")
     working = children(process.pid)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == (143 if number == signal.SIGTERM else 1)
     assert names(tmp_path) == ["logs"]
     assert "Traceback" not in said
     assert all(gone(pid) for pid in working)
 
 
-def gone(pid: int, within_s: float = 10) -> bool:
+def gone(pid: int, within_s: float = PATIENCE_S) -> bool:
     until = time.monotonic() + within_s
     while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
         time.sleep(0.05)
@@ -299,7 +300,7 @@ def test_killed_run_is_swept_by_the_next_and_a_living_one_is_not(
     assert part.is_dir(), "a living run's part was swept"
     working = children(process.pid)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     # Its processes end with it.
     assert all(gone(pid) for pid in working)
     assert part.is_dir()
@@ -329,7 +330,7 @@ def test_a_folder_to_work_in_goes_with_its_process_or_with_the_next_of_its_name(
     script = (
         "import sys, time; from data.place import scratch\n"
         "with scratch('work') as held: (held / 'a').touch(); print(held, flush=True); "
-        "time.sleep(60)"
+        "time.sleep(6000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -340,7 +341,7 @@ def test_a_folder_to_work_in_goes_with_its_process_or_with_the_next_of_its_name(
         assert left.is_dir(), "a living process's folder was swept"
         (held / "shut").mkdir(0)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     assert names(tmp_path) == [left.name]
     with scratch("another"):
         assert left.is_dir()
@@ -354,7 +355,7 @@ def test_part_of_a_file_goes_with_its_process_too(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from data.place import part_of\n"
         "with part_of(Path(sys.argv[1])) as part: part.write_text('half'); print(flush=True); "
-        "time.sleep(60)"
+        "time.sleep(6000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
     assert process.stdout is not None

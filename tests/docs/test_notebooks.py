@@ -22,7 +22,7 @@ def test_runs_from_top_to_bottom(name, monkeypatch):
     notebook = nbformat.read(FOLDER / name, 4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "kept without outputs"
     place = {"metadata": {"path": str(FOLDER)}}
-    NotebookClient(notebook, timeout=300, resources=place).execute()
+    NotebookClient(notebook, timeout=3600, startup_timeout=600, resources=place).execute()
     outputs = [one for cell in notebook.cells for one in cell.get("outputs", [])]
     shown = [one for one in outputs if "image/png" in one.get("data", {})]
     assert len(shown) == FIGURES[name]

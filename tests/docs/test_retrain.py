@@ -46,7 +46,8 @@ def test_own_logs_become_a_verified_bundle_of_a_promoted_model(checkout):
     for block in COMMANDS:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", block],
-            cwd=checkout, env=environment, capture_output=True, text=True, timeout=900, check=False,
+            cwd=checkout, env=environment, capture_output=True, text=True, check=False,
+            timeout=3600,
         )  # fmt: skip
         assert done.returncode == 0, f"{block}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
         printed += done.stdout

@@ -224,8 +224,9 @@ def test_nothing_stays_in_the_kernel_when_killed(after_s, tmp_path):
     form = Forest(SPECS, LABELS, 5 << 15, tuple(tree(9, seed) for seed in range(40)))
     directory = exported(form, tmp_path / "bundle")
     (tmp_path / "work").mkdir()
-    shop = build.Workshop(directory, tmp_path / "work", 120)
-    cc = shop.program("a_model_cc.bpf.c", "cc.o", {"CC_NAME": '"czt_killed"'})
+    shop = build.Workshop(directory, tmp_path / "work", 600)
+    name = f"czt_k{os.getpid()}"
+    cc = shop.program("a_model_cc.bpf.c", "cc.o", {"CC_NAME": f'"{name}"'})
     test = shop.program("a_model_test.bpf.c", "test.o", {"TIMED_ROWS": str(ODD_ROWS)})
     load = shop.host(directory / "a_model_load.c", "load")
     rows = np.random.default_rng(0).integers(-(10**9), 10**9, (2 * ODD_ROWS, 4))
@@ -234,7 +235,7 @@ def test_nothing_stays_in_the_kernel_when_killed(after_s, tmp_path):
     numbers = [str(ODD_ROWS), str(ODD_ROWS), load, "a_model_models", table, table]
     for command in (
         [shop.runtime("bpf_run"), test, *numbers],
-        [shop.runtime("bpf_register"), cc, "czt_killed"],
+        [shop.runtime("bpf_register"), cc, name],
     ):
         with (tmp_path / "rows").open("rb") as given:
             running = subprocess.Popen(
@@ -244,10 +245,10 @@ def test_nothing_stays_in_the_kernel_when_killed(after_s, tmp_path):
             running.send_signal(signal.SIGKILL)
             running.wait()
     assert soon(lambda: not maps(name="observations", max_entries=ODD_ROWS))
-    assert "czt_killed" not in AVAILABLE.read_text().split()
+    assert soon(lambda: name not in AVAILABLE.read_text().split())
 
 
-def soon(condition, within_s=10):
+def soon(condition, within_s=120):
     """Whether it comes true; the kernel frees things a grace period later."""
     deadline = time.monotonic() + within_s
     while not condition():
@@ -262,21 +263,36 @@ IPPROTO_MPTCP, SOL_MPTCP, MPTCP_INFO, TOKEN_AT = 262, 284, 1, 12
 
 @pytest.fixture
 def registered(tmp_path):
-    """The congestion control as a user registers it, and the form that it obeys."""
+    """The congestion control as a user registers it, the form that it obeys, and its map."""
     form = Tree(SPECS, LABELS, 1 << 15, tree(6))
     (tmp_path / "work").mkdir()
-    shop = build.Workshop(exported(form, tmp_path / "bundle"), tmp_path / "work", 120)
+    shop = build.Workshop(exported(form, tmp_path / "bundle"), tmp_path / "work", 600)
     name = f"czt_{os.getpid()}"
     program = shop.program("a_model_cc.bpf.c", "cc.o", {"CC_NAME": f'"{name}"'})
     command = ["bpftool", "struct_ops", "register", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     number = re.search(r"id (\d+)", done.stderr + done.stdout)[1]
     try:
-        yield form, name
+        yield form, name, decisions_of(number)
     finally:
         command = ["bpftool", "struct_ops", "unregister", "id", number]
         subprocess.run(command, capture_output=True, check=True)
         assert name not in AVAILABLE.read_text().split()
+
+
+def decisions_of(number):
+    """The map of this struct_ops' programs: others may register one of the same name meanwhile."""
+    dumped = bpftool("struct_ops", "dump", "id", number)
+    programs = {int(found) for found in re.findall(r"prog_id:(\d+)", dumped)}
+    shown = [json.loads(bpftool("prog", "show", "id", program)) for program in programs]
+    used = {one for program in shown for one in program["map_ids"]}
+    (found,) = {m["id"] for m in maps(name="decisions", bytes_value=DECISION.size)} & used
+    return found
+
+
+def bpftool(*words):
+    call = ["bpftool", "-j", *map(str, words)]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout
 
 
 def token_of(connection):
@@ -302,11 +318,10 @@ def decision(number, token):
 
 
 def test_a_live_mptcp_connection_obeys_the_kernels_own_answer(registered):
-    form, name = registered
+    form, name, number = registered
     if not Path("/proc/sys/net/mptcp/enabled").exists():
         print("live connection not run: no MPTCP in this kernel")
         pytest.skip("no MPTCP in this kernel")
-    number = max(m["id"] for m in maps(name="decisions", bytes_value=DECISION.size))
     x = np.random.default_rng(2).integers(-(10**9), 10**9, (64, 4))
     classes = form.evaluate(x).classes
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP)
@@ -320,6 +335,7 @@ def test_a_live_mptcp_connection_obeys_the_kernels_own_answer(registered):
         with peer:
             token = token_of(client)
             assert decision(number, token) is None
+            begun_ns = time.monotonic_ns()
             for sequence, row in enumerate((0, 1), start=1):
                 features = x[np.flatnonzero(classes == row)[0]].tolist()
                 asked = DECISION.pack(sequence, *features, 1 - row, 0, 7, sequence - 1)
@@ -334,5 +350,5 @@ def test_a_live_mptcp_connection_obeys_the_kernels_own_answer(registered):
                 found = decision(number, token)
                 assert found[-2] == row, "the kernel's answer, not the one that user space gave"
                 assert found[:6] == (sequence, *features, 1 - row)
-                assert 0 <= time.monotonic_ns() - found[6] < 60e9
+                assert begun_ns <= found[6] <= time.monotonic_ns()
     assert soon(lambda: decision(number, token) is None), "the last subflow takes it with it"

@@ -24,7 +24,7 @@ from models.onnx_safe import open_session
 from models.store import load, replace_directory, save
 from pipelines.cli import main
 
-QUICK = VerifyParams(random=200, timeout_s=60)
+QUICK = VerifyParams(random=200, timeout_s=600)
 
 
 def constant(content, probability=0.9, nodes=(), constants=()):
@@ -239,7 +239,7 @@ def test_the_child_runs_code_of_python_path_and_none_of_the_folder(bundles, tmp_
         (package / "__init__.py").write_text("")
     (other / "child.py").write_text("raise SystemExit(3)")
     content = (bundles / "tree" / "tree.onnx").read_bytes()
-    given = content, [np.zeros((1, 4))], "tree.onnx", tmp_path, 60
+    given = content, [np.zeros((1, 4))], "tree.onnx", tmp_path, 600
     monkeypatch.chdir(other.parents[1])
     assert len(predict_apart(*given)) == 1
     monkeypatch.setenv("PYTHONPATH", str(other.parents[1]))

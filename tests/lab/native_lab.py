@@ -20,6 +20,8 @@ from data.lab.build import build
 CLONE_NEWNET = 0x40000000
 IPPROTO_MPTCP = 262
 SERVER = "10.0.9.1"
+PATIENCE_S = 120
+"""For what takes a moment: only what hangs takes as long on any machine."""
 
 
 def why_not() -> str | None:
@@ -91,7 +93,7 @@ class Lab:
     def finish(self) -> None:
         """Ends klink and reads what it wrote."""
         self.klink.send_signal(signal.SIGTERM)
-        _, errors = self.klink.communicate(timeout=10)
+        _, errors = self.klink.communicate(timeout=PATIENCE_S)
         assert self.klink.returncode == 0, errors
         first, *rest = (self.folder / "log").read_text().splitlines()
         self.t0_ns = int(first.removeprefix("#t0_mono_ns="))
@@ -109,7 +111,7 @@ def start_klink(folder: Path, programs: dict[str, Path], config: str) -> subproc
     assert klink.stdout is not None
     line = klink.stdout.readline()
     if line != "ready\n":
-        raise AssertionError(klink.communicate(timeout=5)[1])
+        raise AssertionError(klink.communicate(timeout=PATIENCE_S)[1])
     return klink
 
 

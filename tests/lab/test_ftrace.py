@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from native_lab import inside, shell
+from native_lab import PATIENCE_S, inside, shell
 
 from data.errors import UserError
 from data.formats import ftrace as ftrace_format
@@ -181,7 +181,7 @@ def start(out: Path, *before: str) -> subprocess.Popen[str]:
 def talk(netns: str, port: int) -> None:
     with inside(netns):
         listener = socket.create_server(("127.0.0.1", port))
-        sender = socket.create_connection(listener.getsockname(), 5)
+        sender = socket.create_connection(listener.getsockname(), PATIENCE_S)
     receiver = listener.accept()[0]
     for _ in range(20):
         sender.sendall(b"x")
@@ -197,6 +197,7 @@ def test_only_senders_to_the_port_are_recorded(netns: str, tmp_path: Path) -> No
     out = tmp_path / "out"
     global_state = (ftrace_probe.root() or Path()) / "events/enable"
     before = global_state.read_text()
+    begun_s = time.monotonic()
     recorder = start(out)
     try:
         port = ftrace.port(SLOT)
@@ -206,12 +207,12 @@ def test_only_senders_to_the_port_are_recorded(netns: str, tmp_path: Path) -> No
         assert global_state.read_text() == before
     finally:
         recorder.terminate()
-        assert recorder.wait(timeout=10) == 0
+        assert recorder.wait(timeout=PATIENCE_S) == 0
     text = out.read_text()
     assert text.count("tcp_probe: ") >= 20
     assert all(f"dest=127.0.0.1:{port} " in line for line in text.splitlines() if "dest=" in line)
     times = [float(line.split(": tcp_")[0].split()[-1]) for line in text.splitlines()]
-    assert all(time.monotonic() - 60 < at < time.monotonic() for at in times)
+    assert all(begun_s < at < time.monotonic() for at in times)
     assert ftrace_probe.instances(SLOT) == []
 
 
@@ -230,8 +231,8 @@ def test_a_killed_parent_leaves_no_instance(netns: str, tmp_path: Path) -> None:
     assert parent.stdout is not None
     assert parent.stdout.readline() == "ready\n"
     parent.send_signal(signal.SIGKILL)
-    parent.communicate(timeout=10)
-    deadline = time.monotonic() + 5
+    parent.communicate(timeout=PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
     while ftrace_probe.instances(SLOT) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert ftrace_probe.instances(SLOT) == []
@@ -253,7 +254,7 @@ def test_clean_and_the_next_run_remove_what_a_killed_recorder_left(
         else:
             second = start(tmp_path / "out")
             second.terminate()
-            assert second.wait(timeout=10) == 0
+            assert second.wait(timeout=PATIENCE_S) == 0
         assert ftrace_probe.instances(SLOT) == []
     with contextlib.suppress(FileNotFoundError):
         assert not (tmp_path / "out").read_text()

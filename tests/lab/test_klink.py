@@ -9,13 +9,18 @@ import struct
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+import measured
 import pytest
+from measured import Measured
 from native_lab import SERVER, Lab, MakeLab, inside, shell
 
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
 HEADER_BYTES = 28  # IPv4 and UDP
 FLOOD_S = 2.6
+STALL_S = 0.02
+"""A sender sends each few milliseconds; one that took as long was kept from running."""
 
 FLOOD_CONFIG = """\
 stage w_up delay_ms=10
@@ -89,8 +94,7 @@ def flood(lab: Lab, named: dict[str, Flow], duration_s: float) -> None:
                 sender.send(payload.ljust(flow.ip_bytes - HEADER_BYTES, b"\0"))
                 flow.sent += 1
         time.sleep(0.002)
-    time.sleep(0.5)  # the longest queue empties
-    while ready := select.select(receivers, [], [], 0)[0]:
+    while ready := select.select(receivers, [], [], 0.5)[0]:  # the longest queue empties
         for receiver in ready:
             data, ancillary, _, _ = receiver.recvmsg(2048, 64)
             seconds, nanoseconds = struct.unpack("qq", ancillary[0][2])
@@ -100,14 +104,19 @@ def flood(lab: Lab, named: dict[str, Flow], duration_s: float) -> None:
         one.close()
 
 
+Flooded = tuple[Lab, dict[str, Flow], str]
+
+
 @pytest.fixture(scope="module")
-def flooded(
-    make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Lab, dict[str, Flow], str]:
+def flooded(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Measured[Flooded]:
     folder = tmp_path_factory.mktemp("rates")
     (folder / "trace").write_text("2")  # one opportunity each 2 ms: 6 Mbps
     (folder / "steps").write_text("0 4\n1 8\n")  # loops after 2 s
-    lab = make_lab(FLOOD_CONFIG.format(folder=folder))
+    return Measured(lambda: measure(make_lab, FLOOD_CONFIG.format(folder=folder)))
+
+
+def measure(make_lab: MakeLab, config: str) -> Flooded:
+    lab = make_lab(config)
     lab.address([SERVER] + [f"10.0.9.{i}" for i in range(3, 8)])
     sent = flows()
     pings = "".join(
@@ -122,6 +131,15 @@ def flooded(
     return lab, sent, pings
 
 
+def held_up_s(lab: Lab, *sent: Flow) -> float:
+    """For how long the machine kept the flows' sender, or the emulator, from running."""
+    times = sorted(at for flow in sent for at in flow.sent_ns)
+    gaps = [(after - before) / 1e9 for before, after in pairwise(times)]
+    lateness = lab.stats["lateness_us"]
+    assert isinstance(lateness, dict)
+    return sum(gap for gap in gaps if gap > STALL_S) + lateness["max"] / 1e6
+
+
 def mbps(flow_arrivals: list[tuple[int, int]], ip_bytes: int) -> float:
     """Rate between the first and the last arrival."""
     times = sorted(time_ns for _, time_ns in flow_arrivals)
@@ -129,9 +147,9 @@ def mbps(flow_arrivals: list[tuple[int, int]], ip_bytes: int) -> float:
 
 
 pytestmark = pytest.mark.kernel
-Flooded = tuple[Lab, dict[str, Flow], str]
 
 
+@measured.of("flooded")
 def test_ping_takes_the_sum_of_the_delays(flooded: Flooded) -> None:
     rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", flooded[2])]
     assert len(rtts) == 10, flooded[2]
@@ -140,24 +158,31 @@ def test_ping_takes_the_sum_of_the_delays(flooded: Flooded) -> None:
     assert 50.08 <= min(rtts[5:]) <= 51.0
 
 
+@measured.of("flooded")
 def test_shared_stage_divides_its_rate(flooded: Flooded) -> None:
-    _, sent, _ = flooded
+    lab, sent, _ = flooded
     both = sent["wifi"].arrived + sent["lte"].arrived
-    assert mbps(both, 1500) == pytest.approx(8, rel=0.02)
+    slack = held_up_s(lab, sent["wifi"], sent["lte"]) / FLOOD_S
+    assert mbps(both, 1500) == pytest.approx(8, rel=0.02 + slack)
     for name in ("wifi", "lte"):
         assert 2 < mbps(sent[name].arrived, 1500) < 6
 
 
+@measured.of("flooded")
 def test_mahimahi_trace_sets_the_rate(flooded: Flooded) -> None:
-    _, sent, _ = flooded
-    assert mbps(sent["trace"].arrived, 1500) == pytest.approx(6, rel=0.02)
+    lab, sent, _ = flooded
+    slack = held_up_s(lab, sent["trace"]) / FLOOD_S
+    assert mbps(sent["trace"].arrived, 1500) == pytest.approx(6, rel=0.02 + slack)
 
 
+@measured.of("flooded")
 def test_small_packets_share_an_opportunity(flooded: Flooded) -> None:
-    _, sent, _ = flooded
-    assert mbps(sent["small"].arrived, 300) == pytest.approx(6, rel=0.02)
+    lab, sent, _ = flooded
+    slack = held_up_s(lab, sent["small"]) / FLOOD_S
+    assert mbps(sent["small"].arrived, 300) == pytest.approx(6, rel=0.02 + slack)
 
 
+@measured.of("flooded")
 def test_steps_are_followed_over_the_loop(flooded: Flooded) -> None:
     lab, sent, _ = flooded
     offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.monotonic_ns()
@@ -166,10 +191,12 @@ def test_steps_are_followed_over_the_loop(flooded: Flooded) -> None:
     first, last = int(times_s[0] * 2) + 1, int(times_s[0] * 2 + FLOOD_S * 2) - 1
     rates = {half: seconds[half] * 1500 * 8 / 0.5e6 for half in range(first, last)}
     assert len(rates) >= 3
+    slack = 8 * held_up_s(lab, sent["steps"]) / 0.5
     for half, rate in rates.items():
-        assert rate == pytest.approx(4 if half % 4 < 2 else 8, abs=0.1), rates
+        assert rate == pytest.approx(4 if half % 4 < 2 else 8, abs=0.1 + slack), rates
 
 
+@measured.of("flooded")
 def test_no_packet_is_unaccounted_for(flooded: Flooded) -> None:
     lab, sent, _ = flooded
     stages = lab.stats["stages"]
@@ -189,6 +216,7 @@ def test_no_packet_is_unaccounted_for(flooded: Flooded) -> None:
     assert stages["lossy"]["queue_drops"] == 0
 
 
+@measured.of("flooded")
 def test_queue_holds_what_it_may_and_no_more(flooded: Flooded) -> None:
     lab, sent, _ = flooded
     shared = [row for row in lab.log if row[2] == "shared"]
@@ -200,11 +228,13 @@ def test_queue_holds_what_it_may_and_no_more(flooded: Flooded) -> None:
     assert any(row[0] == "Q" for row in shared)
     # Once the queue is full, a packet waits for the 50 before it and its own service: 51 * 1.5 ms
     delays_ms = [(at - sent["wifi"].sent_ns[i]) / 1e6 for i, at in sent["wifi"].arrived[-100:]]
-    assert sorted(delays_ms)[50] == pytest.approx(10 + 51 * 1.5, abs=3)
+    slack_s = held_up_s(lab, sent["wifi"], sent["lte"])
+    assert sorted(delays_ms)[50] == pytest.approx(10 + 51 * 1.5, abs=3 + 1e3 * slack_s)
     paths = lab.stats["stages"]["shared"]["paths"]
     assert 0.05 < paths["0"]["queue_delay_s"] / paths["0"]["packets"] < 0.075
 
 
+@measured.of("flooded")
 def test_loss_rate_and_seed(flooded: Flooded, make_lab: MakeLab) -> None:
     lost = flooded[1]["lossy"]
     count = lost.sent - len(lost.arrived)
@@ -220,15 +250,18 @@ def test_loss_rate_and_seed(flooded: Flooded, make_lab: MakeLab) -> None:
     assert arrived == {i for i, _ in lost.arrived if i < repeated["lossy"].sent}
 
 
+@measured.of("flooded")
 def test_jitter_keeps_order_and_bounds(flooded: Flooded) -> None:
-    flow = flooded[1]["jitter"]
+    lab, sent, _ = flooded
+    flow = sent["jitter"]
     assert [i for i, _ in flow.arrived] == list(range(flow.sent))
     delays_ms = sorted((at - flow.sent_ns[i]) / 1e6 for i, at in flow.arrived)
     assert delays_ms[0] >= 9.97  # released together with a neighbour: at most 20 us early
     assert delays_ms[0] < 11.5
-    assert 14 < delays_ms[len(delays_ms) * 95 // 100] < 16
+    assert 14 < delays_ms[len(delays_ms) * 95 // 100] < 16 + 1e3 * held_up_s(lab, flow)
 
 
+@measured.of("flooded")
 def test_lateness_is_small_and_counted(flooded: Flooded) -> None:
     lateness = flooded[0].stats["lateness_us"]
     forwarded = sum(len(flow.arrived) for flow in flooded[1].values())
@@ -237,6 +270,7 @@ def test_lateness_is_small_and_counted(flooded: Flooded) -> None:
     assert lateness["p50"] < 1000
 
 
+@measured.of("flooded")
 def test_stats_name_paths_as_the_config_does(flooded: Flooded) -> None:
     paths = flooded[0].stats["paths"]
     assert paths[1] == {

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from native_lab import MakeLab
+from native_lab import PATIENCE_S, MakeLab
 
 from data.errors import UserError
 from data.lab.build import build
@@ -51,7 +51,7 @@ def test_errors_say_where_and_what(config: str, programs: dict[str, Path], tmp_p
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("klink: ")
@@ -65,7 +65,7 @@ import subprocess, sys, time
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, text=True)
 assert child.stdout.readline() == "ready\\n"
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -95,8 +95,8 @@ def test_klink_ends_with_a_killed_parent(
     klink = int(parent.stdout.readline())
     assert not gone(klink)
     parent.send_signal(signal.SIGKILL)
-    parent.communicate(timeout=5)
-    deadline = time.monotonic() + 5
+    parent.communicate(timeout=PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
     while not gone(klink) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert gone(klink)
@@ -113,7 +113,7 @@ def test_klink_refuses_to_start_where_nobody_waits_for_it(
         stdout=write_end,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=10,
+        timeout=PATIENCE_S,
     )
     os.close(write_end)
     assert done.returncode == 1

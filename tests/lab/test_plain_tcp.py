@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from itertools import count
 
 import pytest
 import yaml
+from measured import Measured
 
 from data.errors import UserError
 from data.lab import compact, figures, probes, run, scenario, validate
@@ -48,7 +50,12 @@ def test_plain_tcp_beside_a_rival(tmp_path, monkeypatch):
     # A busy machine may make the emulator late; who sent what doesn't depend on it.
     monkeypatch.setattr(validate, "host_reasons", lambda *_: [])
     drawn = _load(tmp_path, duration_s=5, background=[{"over": "wifi", "cc": "reno"}])
-    result = run.run(drawn, tmp_path / "raw", SLOT, 1, name="one", probe="bpf")
+    folders = (tmp_path / f"raw{i}" for i in count())
+    runs = Measured(lambda: run.run(drawn, next(folders), SLOT, 1, name="one", probe="bpf"))
+    runs.check(_is_beside_a_rival)
+
+
+def _is_beside_a_rival(result):
     assert result.valid, result.record
     assert result.record["label"] is None
     events, meta = compact.expand(result.path)

@@ -8,10 +8,13 @@ import select
 import socket
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import measured
 import pytest
-from native_lab import IPPROTO_MPTCP, SERVER, Lab, MakeLab, inside, shell
+from measured import Measured
+from native_lab import IPPROTO_MPTCP, PATIENCE_S, SERVER, Lab, MakeLab, inside, shell
 
 from data.lab import coupled
 
@@ -62,9 +65,22 @@ def upload(lab: Lab, controls: list[str], duration_s: float) -> None:
         one.close()
 
 
+@dataclass
+class Uploaded:
+    """The probe's rows of one Reno and one LIA connection, and when they were made."""
+
+    rows: list[dict[str, str]]
+    begun_s: float
+    ended_s: float
+
+
 @pytest.fixture(scope="module")
-def uploaded(mptcp: None, make_lab: MakeLab, programs: dict[str, Path]) -> list[dict[str, str]]:
-    """The probe's rows of one Reno and one LIA connection."""
+def uploaded(mptcp: None, make_lab: MakeLab, programs: dict[str, Path]) -> Measured[Uploaded]:
+    return Measured(lambda: measure(make_lab, programs))
+
+
+def measure(make_lab: MakeLab, programs: dict[str, Path]) -> Uploaded:
+    begun_s = time.monotonic()
     lab = make_lab(MPTCP_CONFIG)
     lab.address([SERVER], ("ssthresh", "lock", str(START_WINDOW)))
     lab.sysctl(
@@ -89,11 +105,12 @@ def uploaded(mptcp: None, make_lab: MakeLab, programs: dict[str, Path]) -> list[
     upload(lab, ["reno", "bpf_lia"], UPLOAD_S)
     time.sleep(1)  # the closing handshakes
     probe.terminate()
-    assert probe.wait(timeout=10) == 0
+    assert probe.wait(timeout=PATIENCE_S) == 0
     lab.finish()
     text = out.read_text()
     assert text.endswith("#lost=0\n")
-    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return Uploaded(list(csv.DictReader(lines)), begun_s, time.monotonic())
 
 
 def learn_route_metrics(lab: Lab) -> None:
@@ -102,7 +119,7 @@ def learn_route_metrics(lab: Lab) -> None:
         listener = socket.create_server((SERVER, 5001))
     for source in ("10.0.1.1", "10.0.2.1"):
         with inside(lab.client):
-            sender = socket.create_connection((SERVER, 5001), 5, (source, 0))
+            sender = socket.create_connection((SERVER, 5001), PATIENCE_S, (source, 0))
         receiver = listener.accept()[0]
         sender.sendall(b"x")
         assert receiver.recv(1) == b"x"
@@ -122,8 +139,9 @@ def by_connection(rows: list[dict[str, str]]) -> list[list[dict[str, str]]]:
     return list(tokens.values())
 
 
-def test_probe_tells_connections_and_subflows_apart(uploaded: list[dict[str, str]]) -> None:
-    connections = by_connection(uploaded)
+@measured.of("uploaded")
+def test_probe_tells_connections_and_subflows_apart(uploaded: Uploaded) -> None:
+    connections = by_connection(uploaded.rows)
     assert len(connections) == 2
     for rows in connections:
         assert {row["dport"] for row in rows} == {"5000"}
@@ -132,14 +150,17 @@ def test_probe_tells_connections_and_subflows_apart(uploaded: list[dict[str, str
         assert {sfid for sfid, _, _ in ports} == {"1", "2"}
 
 
-def test_probe_reads_clock_rtt_and_sequence(uploaded: list[dict[str, str]]) -> None:
-    now_s = time.monotonic()
-    for rows in by_connection(uploaded):
-        assert all(now_s - 60 < float(row["ts"]) < now_s for row in rows)
+@measured.of("uploaded")
+def test_probe_reads_clock_rtt_and_sequence(uploaded: Uploaded) -> None:
+    for rows in by_connection(uploaded.rows):
+        assert all(uploaded.begun_s < float(row["ts"]) < uploaded.ended_s for row in rows)
         assert all(len(row["ts"].split(".")[1]) == 9 for row in rows)
         rtts_ms = sorted(int(row["rtt_us"]) / 1e3 for row in rows if row["rtt_us"] != "0")
-        assert 39.9 <= rtts_ms[0] <= 41
-        assert rtts_ms[len(rtts_ms) // 2] < 43
+        # No ACK comes sooner than the links let it; how much later, a busy machine has a say in.
+        # In another unit it would be a thousandth or a thousandfold, as the kernel keeps a
+        # smoothed one (eighths) the eightfold.
+        assert 39.9 <= rtts_ms[0] < 60
+        assert rtts_ms[len(rtts_ms) // 2] < 160
         for sfid in ("1", "2"):
             mine = [row for row in rows if row["sfid"] == sfid]
             acked = (int(mine[-1]["ack_seq"]) - int(mine[0]["ack_seq"])) % 2**32
@@ -169,10 +190,11 @@ def growth_per_round(rows: list[dict[str, str]]) -> float:
     return total
 
 
+@measured.of("uploaded")
 def test_lia_grows_as_half_a_reno_where_two_renos_grow_as_two(
-    uploaded: list[dict[str, str]],
+    uploaded: Uploaded,
 ) -> None:
-    reno, lia = (growth_per_round(rows) for rows in by_connection(uploaded))
+    reno, lia = (growth_per_round(rows) for rows in by_connection(uploaded.rows))
     # Reno: one packet a round and subflow. LIA (RFC 6356) with two alike: alpha / total is
     # 1 / (4 cwnd), a quarter of a packet each.
     assert 1.6 < reno < 2.15

@@ -5,10 +5,12 @@ import os
 import shutil
 import socket
 import struct
+from itertools import count
 from pathlib import Path
 
 import pytest
 import yaml
+from measured import Measured
 
 from data.errors import UserError
 from data.ingest import ingest
@@ -133,14 +135,23 @@ def test_three_subflows_of_a_real_connection(tmp_path, monkeypatch):
         pytest.skip(reason)
     # A busy machine may make the emulator late; whose subflow is whose doesn't depend on it.
     monkeypatch.setattr(validate, "host_reasons", lambda *_: [])
-    result = run.run(_load(tmp_path), tmp_path / "raw", SLOT, 1, probe="bpf")
+    folders = (tmp_path / str(i) for i in count())
+    Measured(lambda: _one_run(_load(tmp_path), next(folders))).check(_are_three_subflows)
+
+
+def _one_run(drawn, folder):
+    return run.run(drawn, folder / "raw", SLOT, 1, probe="bpf"), folder
+
+
+def _are_three_subflows(measured):
+    result, folder = measured
     assert result.path is not None, result.record
     assert "failed" not in result.reasons
-    labels.write_labels(tmp_path / "raw", [result.record | {"valid": True, "dataset": ""}])
-    ingest([tmp_path / "raw"], tmp_path / "events")
-    (row,) = read_connections(tmp_path / "events").iter_rows(named=True)
+    labels.write_labels(folder / "raw", [result.record | {"valid": True, "dataset": ""}])
+    ingest([folder / "raw"], folder / "events")
+    (row,) = read_connections(folder / "events").iter_rows(named=True)
     names = row["bottlenecks"].split(",")
-    ((_, events),) = iter_connections(tmp_path / "events")
+    ((_, events),) = iter_connections(folder / "events")
     assert sorted(events) == [1, 2, 3]
     # The two that share a link see one queue, which the third's RTT knows nothing of.
     assert sorted(names) == ["alone", "pair", "pair"]

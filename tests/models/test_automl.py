@@ -181,7 +181,7 @@ def test_nothing_is_left_running(tmp_path):
     with pytest.raises(UserError):
         ask(tmp_path, child + note)
     pid = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and running(pid):
         time.sleep(0.05)
     assert not running(pid)
@@ -202,8 +202,10 @@ def test_progress_counts_the_seconds_of_a_budget():
             told.append((item, what, total))
             yield item
 
+    deadline = time.monotonic() + 120
     with task.ticking(progress, "flaml", 1.5):
-        time.sleep(1.3)
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.01)
     assert told == [(1, "flaml", 1)]
 
 
@@ -220,7 +222,7 @@ def test_members_of_auto_sklearn_answer_the_same_here(tmp_path):
     script = Path(__file__).with_name("automl_members.py")
     subprocess.run(
         [environment.interpreter(), script, environment.ISOLATED, tmp_path],
-        check=True, env={"PATH": os.environ["PATH"]}, timeout=600,
+        check=True, env={"PATH": os.environ["PATH"]}, timeout=3600,
     )  # fmt: skip
     told = json.loads((tmp_path / "told.json").read_text())
     reasons = {name: one["reason"] for name, one in told.items() if one["reason"]}

@@ -21,7 +21,13 @@ def run(folder, *words, status=0):
         "DVC_NO_ANALYTICS": "1",
     }
     done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
     )
     assert done.returncode == status, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr

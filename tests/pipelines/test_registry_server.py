@@ -62,7 +62,7 @@ def server(tmp_path_factory, empty_store):
         yield uri
     finally:
         os.killpg(process.pid, 15)
-        process.wait(30)
+        process.wait(300)
 
 
 def _auth_settings(folder):
@@ -80,7 +80,7 @@ def _await(uri, process, log):
     for _ in range(600):
         assert process.poll() is None, log.read_text()
         try:
-            with urllib.request.urlopen(f"{uri}/health", timeout=5):
+            with urllib.request.urlopen(f"{uri}/health", timeout=30):
                 return
         except OSError:
             time.sleep(0.5)
@@ -94,6 +94,8 @@ def reach(server, entries, tmp_path_factory):
 
     def reach(patch, user="admin", password=PASSWORD):
         patch.setattr(tracking, "ROOT", folder)
+        patch.setattr(tracking, "REACH_S", 120)
+        patch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "600")
         patch.setenv("MLFLOW_TRACKING_URI", server)
         patch.setenv("MLFLOW_TRACKING_USERNAME", user)
         patch.setenv("MLFLOW_TRACKING_PASSWORD", password)
@@ -184,5 +186,5 @@ def _create_user(server, name, password):
     request = urllib.request.Request(
         f"{server}/api/2.0/mlflow/users/create", data=body, headers=headers
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         assert answer.status == 200

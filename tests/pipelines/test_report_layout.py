@@ -90,7 +90,7 @@ def test_a_browser_finds_nothing_beyond_the_edge(width, page, tmp_path):
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
          f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000", "--dump-dom",
          (tmp_path / "frame.html").as_uri()],
-        check=True, capture_output=True, text=True, timeout=120,
+        check=True, capture_output=True, text=True, timeout=1200,
     )  # fmt: skip
     said = json.loads(html.unescape(re.search(r"<pre>(.*?)</pre>", found.stdout)[1]))
     assert said["scroll"] <= said["width"] <= width

@@ -58,7 +58,7 @@ def test_what_a_command_imports_is_among_the_dependencies(name, project, tmp_pat
     for command in dict.fromkeys(["ingest", name]):
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "pipelines.cli", *commands[command]],
-            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+            cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
     loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.M)) & set(project.paths)

@@ -44,7 +44,7 @@ def test_the_curve_is_the_same_after_any_number_of_kills(name, tmp_path):
             # As soon as it has got on by a checkpoint, at some moment of the next round.
             begun = time.monotonic()
             while checkpoint.latest(out) == before:
-                assert time.monotonic() < begun + 120
+                assert time.monotonic() < begun + 600
                 time.sleep(0.001)
             time.sleep(rng.uniform(0.0, 0.03))
             os.kill(number, signal.SIGKILL)
