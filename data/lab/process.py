@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-
 READY_S = 60.0
 """What isn't ready by then hangs: a busy machine takes some seconds to begin a process."""
 

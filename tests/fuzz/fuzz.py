@@ -114,8 +114,8 @@ TARGETS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
 """Name -> what makes its command and environment; its seeds are in corpus/<name>."""
 
 
-def fuzz(name: str, seconds: int, work: Path) -> dict[str, str]:
-    """Fuzz one target.
+def fuzz(name: str, seconds: int, work: Path, executions: int = -1) -> dict[str, str]:
+    """Fuzz one target for some time, or until there were so many executions.
 
     Returns
     -------
@@ -128,8 +128,9 @@ def fuzz(name: str, seconds: int, work: Path) -> dict[str, str]:
     command, environment = TARGETS[name](work)
     command += [
         f"-max_total_time={seconds}",
+        f"-runs={executions}",
         "-print_final_stats=1",
-        "-timeout=10",
+        "-timeout=60",
         "-rss_limit_mb=4096",
         f"-artifact_prefix={work}/",
         str(corpus),
@@ -144,9 +145,9 @@ def fuzz(name: str, seconds: int, work: Path) -> dict[str, str]:
     found = re.findall(r"Test unit written to (\S+)", said)
     # The last line of progress has what the final statistics leave out.
     progress = re.findall(r"cov: (\d+) ft: \d+ corp: (\d+)", said)
-    executions = re.findall(r"number_of_executed_units: (\d+)|DONE\D+(\d+)", said)
+    executed = re.findall(r"number_of_executed_units: (\d+)|DONE\D+(\d+)", said)
     return {
-        "executions": next((a or b for a, b in reversed(executions)), "0"),
+        "executions": next((a or b for a, b in reversed(executed)), "0"),
         "edges": progress[-1][0] if progress else "0",
         "inputs": progress[-1][1] if progress else "0",
         "finding": found[0] if found else (f"exit status {status}, see {log}" if status else ""),

@@ -1,4 +1,4 @@
-"""A few seconds of fuzzing from the stored seeds; ``make fuzz`` takes longer."""
+"""A little fuzzing from the stored seeds; ``make fuzz`` takes longer."""
 
 import json
 
@@ -12,18 +12,20 @@ from features.spec import schema_hash
 from models.meta import Meta
 from tests.fuzz.fuzz import HERE, TARGETS, Missing, fuzz
 
-LEAST = {"feature_code": 100, "document": 300, "manifest": 100, "table": 1000, "network": 1000}
-"""Executions that a busy machine reaches in the time; fewer mean that nothing was fuzzed."""
+EXECUTIONS = {
+    "feature_code": 1000, "document": 1000, "manifest": 500, "table": 30_000, "network": 30_000,
+}  # fmt: skip
+"""What takes two or three seconds, where nothing else goes on."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_some_seconds_find_nothing(name, tmp_path):
+def test_some_executions_find_nothing(name, tmp_path):
     try:
-        found = fuzz(name, 3, tmp_path)
+        found = fuzz(name, 900, tmp_path, EXECUTIONS[name])
     except Missing as error:
         pytest.skip(str(error))
     assert found["finding"] == ""
-    assert int(found["executions"]) > LEAST[name]
+    assert int(found["executions"]) >= EXECUTIONS[name]
     assert int(found["edges"]) > 80
 
 
