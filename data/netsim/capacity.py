@@ -104,22 +104,36 @@ def generated(kind: str, mean_mbps: float, seed: int, length_s: float = 300.0) -
     return Trace(f"{kind}-{seed}", kind, times / 1e9, rates / 1e6, period / 1e9)
 
 
-def split(found: Iterable[Trace], test_share: float = 0.2) -> tuple[list[Trace], list[Trace]]:
-    """Split off the held-out traces, by name: pieces of one trace stay together.
+def split(
+    found: Iterable[Trace], validation_share: float = 0.2, test_share: float = 0.2
+) -> tuple[list[Trace], list[Trace], list[Trace]]:
+    """Split traces in three by name: pieces of one trace stay together.
 
-    Whether a trace is held out depends on its name alone, so that further traces change none.
+    Where a trace belongs depends on a hash of its name alone, so that further traces move none.
+    With few traces a part may have none.
+
+    Parameters
+    ----------
+    found : iterable of Trace
+    validation_share, test_share : float, optional
+        Shares of the names that choose a network, and that nothing but its judging sees.
 
     Returns
     -------
-    train, held_out : list of Trace
-        The traces to train on, and those of the held-out split.
+    train, validation, held_out : list of Trace
     """
     train: list[Trace] = []
+    validation: list[Trace] = []
     held_out: list[Trace] = []
     for trace in found:
         draw = zlib.crc32(trace.name.partition("[")[0].encode()) / 2**32
-        (held_out if draw < test_share else train).append(trace)
-    return train, held_out
+        if draw < test_share:
+            held_out.append(trace)
+        elif draw < test_share + validation_share:
+            validation.append(trace)
+        else:
+            train.append(trace)
+    return train, validation, held_out
 
 
 def seconds(trace: Trace) -> Float:

@@ -19,7 +19,11 @@ Sampler = Callable[[np.random.Generator], Scenario]
 _PACKET = 1500
 _SLOWEST_MBPS, _FASTEST_MBPS = 3.0, 150.0
 """Mean rates of `wireless` and `measured` links (ours)."""
-MEASURED, HELD_OUT = "measured:", "held-out:"
+SPLITS = ("measured:", "validation:", "held-out:")
+"""What measured traces are named by, with their directory after it: those to train on, those that
+choose a network, and those that judge it. In the order of `data.netsim.capacity.split`."""
+TRAINING, VALIDATION, HELD_OUT = range(len(SPLITS))
+"""Their places."""
 
 
 def fixed(name: str, label: str = "", settings: dict[str, Any] | None = None) -> Sampler:
@@ -176,15 +180,18 @@ def measured(traces: Sequence[capacity.Trace]) -> Sampler:
     Parameters
     ----------
     traces : sequence of Trace
-        As from `data.netsim.capacity.ingested` and `split`: train and test by trace.
+        As from `data.netsim.capacity.ingested` and `split`: train, validate and test by trace.
 
     Raises
     ------
     UserError
-        When there is none.
+        When there is none, or one carries nothing.
     """
     if not traces:
         raise UserError("traces: none to draw from: ingest some, or give another split")
+    for one in traces:
+        if not len(one.mbps) or not one.mbps.mean() > 0:
+            raise UserError(f"trace {one.name}: carries nothing at any time: leave it out")
 
     def sample(rng: np.random.Generator) -> Scenario:
         trace = traces[int(rng.integers(len(traces)))]
@@ -254,15 +261,31 @@ NAMED: dict[str, Callable[[], Sampler]] = {
 def named(name: str) -> Sampler:
     """A sampler by its name in `NAMED`; any other is a scenario's, the same in every episode.
 
-    ``measured:DIR`` draws from the ingested directory's traces, but for those held out, and
-    ``held-out:DIR`` from those.
+    ``measured:DIR`` draws from those of the ingested directory's traces that are trained on,
+    ``validation:DIR`` from those that choose a network, ``held-out:DIR`` from those that judge it.
 
     Raises
     ------
     UserError
-        For an unknown scenario, or a directory that isn't an ingested one or has no traces.
+        For an unknown scenario, or a directory that isn't an ingested one or has no traces there.
     """
-    for part, prefix in enumerate((MEASURED, HELD_OUT)):
+    for part, prefix in enumerate(SPLITS):
         if name.startswith(prefix):
-            return measured(capacity.split(capacity.ingested(name.removeprefix(prefix)))[part])
+            found = capacity.ingested(name.removeprefix(prefix))
+            traces = capacity.split(found)[part]
+            if found and not traces:
+                raise UserError(
+                    f"{name}: none of the {len(found)} traces there, by the hash of their names, "
+                    "which alone decides: ingest more of them (docs/training.md, Measured traces)"
+                )
+            return measured(traces)
     return NAMED[name]() if name in NAMED else fixed(name)
+
+
+def of_split(name: str, part: int) -> str:
+    """The sampler that stands for another one's in a part of `SPLITS`.
+
+    Measured traces have other ones in each part; all other samplers are told apart by seeds.
+    """
+    training = SPLITS[TRAINING]
+    return SPLITS[part] + name.removeprefix(training) if name.startswith(training) else name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import unknown_name
 from models.rl.comparisons.lines import COMPARISONS
-from models.rl.line import DQN, PPO, VDN, Agent
+from models.rl.line import DQN, PPO, TWIN, VDN, Agent
 
 if TYPE_CHECKING:
     from models.rl.params import Run
@@ -26,6 +26,7 @@ AGENTS: dict[str, Agent] = {
         "models.rl.params:RecurrentPpo",
         "a receiver that steers its sender (LSTM, PPO)",
         PPO,
+        training_only=TWIN,
     ),
     "macc": Agent(
         "models.envs.macc:batch",

@@ -54,7 +54,9 @@ class Best:
         """The network: the best one, or the last if none was judged."""
         if not self.network:
             return algorithm.learner.agent
-        found = algorithm.config.rl_module_spec.build()
+        # Its first weights are drawn, and replaced at once: nothing shall be missing elsewhere.
+        with torch.random.fork_rng(devices=[]):
+            found = algorithm.config.rl_module_spec.build()
         found.load_state_dict({k: torch.from_numpy(v) for k, v in self.network.items()})
         return found
 

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.envs.samplers import HELD_OUT, MEASURED
-
-TRAINING_ONLY = ("twin_k", "curriculum")
-"""Settings of environments that change what is learned from, not what is judged."""
+from models.envs.samplers import HELD_OUT, VALIDATION, of_split
 
 
 def greedy_returns(
@@ -28,7 +25,8 @@ def greedy_returns(
     module : AgentModule, optional
         By default the one that learns.
     test : bool
-        Whether measured traces are those held out, which nothing else sees.
+        Whether measured traces are those held out, which nothing else sees; otherwise they are
+        those of validation.
 
     Returns
     -------
@@ -40,16 +38,17 @@ def greedy_returns(
     rounds = -(-episodes // lanes)
     config = algorithm.config.copy(copy_frozen=False)
     settings = dict(config.env_config["settings"])
-    for name in TRAINING_ONLY:
+    for name in config.env_config["training_only"]:
         settings.pop(name, None)
-    sampler = str(settings.get("sampler", ""))
-    if test and sampler.startswith(MEASURED):
-        settings["sampler"] = HELD_OUT + sampler.removeprefix(MEASURED)
+    if "sampler" in settings:
+        settings["sampler"] = of_split(str(settings["sampler"]), HELD_OUT if test else VALIDATION)
     config.env_config = config.env_config | {"num_envs": lanes, "settings": settings}
     # In this process and with its threads, wherever the training samples.
     config.num_env_runners = 0
-    config.debugging(seed=seed)
+    # RLlib would seed the process's own generators, from which the training goes on drawing.
+    config.debugging(seed=None)
     runner = BatchRunner(config=config, worker_index=0, num_workers=0)
+    runner.config.debugging(seed=seed)
     runner.module = module or algorithm.learner.agent
     found: list[list[float]] = [[] for _ in range(lanes)]
     try:

@@ -33,6 +33,10 @@ VDN: dict[str, Tried] = {
     "batch": [64, 128, 256],
     "update_every": [4, 8, 16],
 }
+CURRICULUM = ("curriculum",)
+"""Of all agents: ranges may widen from episode to episode (`models.envs.curriculum`)."""
+TWIN = (*CURRICULUM, "twin_k")
+"""Of Nuwa's agents: their rewards may be less a twin's."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,9 @@ class Agent:
         or a list to choose from.
     preset : mapping
         Settings that aren't as their type has them; those that a user gives come before.
+    training_only : tuple of str
+        Settings of its environments that change what is learned from, not what is judged, which
+        leaves them out.
     """
 
     maker: str
@@ -62,6 +69,7 @@ class Agent:
     summary: str
     search: Mapping[str, Tried]
     preset: Mapping[str, Any] = field(default_factory=dict)
+    training_only: tuple[str, ...] = CURRICULUM
 
     def load(self) -> type[AgentAlgorithm]:
         """Its algorithm, which imports Ray and torch."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import write_text
+from models.envs import samplers
 from models.rl import agents, checkpoint
 from models.rl.best import TEST
 from models.rl.judge import greedy_returns
@@ -114,8 +115,10 @@ def train(
     Raises
     ------
     UserError
-        When the checkpoint is of other settings, or there is one and it isn't to be gone on from.
+        When the checkpoint is of other settings, or there is one and it isn't to be gone on from,
+        or there are no measured traces to validate or to judge on.
     """
+    _check_traces(params, judge)
     with _alone(out):
         found = checkpoint.latest(out)
         if found and not resume:
@@ -134,6 +137,25 @@ def train(
             return trained
         finally:
             algorithm.stop()
+
+
+def _check_traces(params: Run, judge: int) -> None:
+    """Refuse what would be refused after hours: a part of the measured traces that is empty."""
+    sampler = str(params.env.get("sampler", ""))
+    if params.validate_every:
+        try:
+            _check_part(sampler, samplers.VALIDATION)
+        except UserError as error:
+            advice = "or train without choosing among networks, by --set validate_every=0"
+            raise UserError(f"{error}; {advice}") from None
+    if judge:
+        _check_part(sampler, samplers.HELD_OUT)
+
+
+def _check_part(sampler: str, part: int) -> None:
+    name = samplers.of_split(sampler, part)
+    if name != sampler:
+        samplers.named(name)
 
 
 @contextmanager
@@ -162,7 +184,8 @@ def start(name: str, params: Run) -> Any:
     algorithm = line.load()
     from models.rl.algorithms.base import AgentConfig
 
-    return algorithm(config=AgentConfig.of(algorithm, line.maker, params))
+    config = AgentConfig.of(algorithm, line.maker, params, line.training_only)
+    return algorithm(config=config)
 
 
 def go_on(algorithm: Any, name: str, params: Run, path: Path) -> None:

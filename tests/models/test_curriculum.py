@@ -9,7 +9,8 @@ from data.errors import UserError
 from models.envs.curriculum import Curriculum, Narrow, generator
 from models.envs.nuwa_twin import batch
 from models.envs.samplers import mixed_paths, wireless
-from models.rl.judge import TRAINING_ONLY
+from models.rl.agents import AGENTS
+from models.rl.comparisons.lines import COMPARISONS
 
 
 def rates(sampler, curriculum, episode, count=200):
@@ -66,6 +67,6 @@ def test_a_batch_widens_by_its_own_episodes_and_goes_on_where_it_was() -> None:
 
 
 def test_judging_draws_from_whole_ranges_and_bad_settings_are_refused() -> None:
-    assert "curriculum" in TRAINING_ONLY
+    assert all("curriculum" in line.training_only for line in (AGENTS | COMPARISONS).values())
     with pytest.raises(UserError, match="episodes"):
         batch(1, 1, {"curriculum": {"episodes": 0}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from features import nuwa
 from features.intervals import observations
 from models.envs.nuwa import NuwaEnv, NuwaParams, NuwaReward
 from models.envs.nuwa_twin import batch
-from models.envs.samplers import NETWORKS, measured, named, wireless
+from models.envs.samplers import NETWORKS, SPLITS, measured, named, wireless
+from models.rl import agents
+from models.rl.training import train
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -120,6 +123,9 @@ def test_measured_traces_can_be_trained_on() -> None:
     assert sum(received) * 8 / 6e6 == pytest.approx(3.0, rel=0.1)
     with pytest.raises(UserError, match="none to draw from"):
         measured([])
+    for rates in (np.zeros(60), np.zeros(0)):
+        with pytest.raises(UserError, match="trace silent: carries nothing"):
+            measured([trace, Trace("silent", "wifi", np.arange(float(len(rates))), rates, 60.0)])
 
 
 @pytest.mark.parametrize(("own", "mean"), [(1.0, 3.0), (40.0, 40.0), (600.0, 150.0)])
@@ -164,19 +170,46 @@ def test_measured_traces_are_named_by_their_directory(tmp_path: Path) -> None:
         batch(1, 1, {"sampler": f"measured:{tmp_path / 'nowhere'}"})
 
 
-def test_held_out_traces_are_drawn_by_their_own_name_alone(tmp_path: Path) -> None:
-    names = ("bus", "train", "car", "ferry", "foot", "metro", "bike", "ship", "taxi", "lift", "cab")
+def ingested(tmp_path: Path, names: Sequence[str]) -> Path:
+    """Traces of 3, 4, ... Mbit/s."""
     for mbps, name in enumerate(names, 3):
         text = "".join(f"{t} {mbps}\n" for t in range(100))
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     ingest(sorted(tmp_path.glob("*.txt")), tmp_path / "out", settings=Settings(jobs=1))
-    rng, drawn = np.random.default_rng(1), {}
-    for name in ("measured", "held-out"):
-        sampler = named(f"{name}:{tmp_path / 'out'}")
+    return tmp_path / "out"
+
+
+def test_each_part_of_the_traces_is_drawn_by_its_own_name_alone(tmp_path: Path) -> None:
+    names = ("bus", "train", "car", "ferry", "foot", "metro", "bike", "ship", "taxi", "lift", "cab")
+    out, rng, drawn = ingested(tmp_path, names), np.random.default_rng(1), []
+    for name in SPLITS:
+        sampler = named(f"{name}{out}")
         links = [next(iter(sampler(rng).links.values())) for _ in range(100)]
-        drawn[name] = {round(link.steps[0][1]) for link in links}
-    assert drawn["measured"].isdisjoint(drawn["held-out"])
-    assert drawn["measured"] | drawn["held-out"] == set(range(3, 3 + len(names)))
+        drawn.append({round(link.steps[0][1]) for link in links})
+    assert sum(map(len, drawn)) == len(names)
+    assert set().union(*drawn) == set(range(3, 3 + len(names)))
+
+
+def test_a_part_without_traces_is_refused_before_training(tmp_path: Path) -> None:
+    out = ingested(tmp_path, ("bus",))
+    (alone,) = [name for name in SPLITS if not _refused(f"{name}{out}")]
+    assert alone == "measured:"
+    assert "none of the 1 traces there" in _refused(f"validation:{out}")
+    params = agents.settings("nuwa", {"env": {"sampler": f"measured:{out}"}})
+    with pytest.raises(UserError, match=r"validation:.* --set validate_every=0"):
+        train("nuwa", params, tmp_path / "rl")
+    unchosen = params.model_copy(update={"validate_every": 0})
+    with pytest.raises(UserError, match=r"held-out:.* none of the 1 traces"):
+        train("nuwa", unchosen, tmp_path / "rl", judge=2)
+    assert not (tmp_path / "rl").exists()
+
+
+def _refused(name: str) -> str:
+    try:
+        named(name)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def test_mistakes_are_explained() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from data.errors import UserError
@@ -47,17 +49,29 @@ def test_traces_are_cut_where_they_are_silent_and_by_kind() -> None:
     assert capacity.kind_of("bus57.csv") == "cellular"
 
 
-def test_a_split_depends_on_names_alone_and_keeps_pieces_together() -> None:
-    def trace(name: str) -> Trace:
-        return Trace(name, "wifi", np.arange(2.0), np.ones(2), 2.0)
+def _trace(name: str) -> Trace:
+    return Trace(name, "wifi", np.arange(2.0), np.ones(2), 2.0)
 
-    names = [f"t{k}[{i}]" for k in range(200) for i in range(2)]
-    train, test = capacity.split([trace(n) for n in names])
-    assert 20 <= len(test) / 2 <= 60
-    assert len(train) + len(test) == 400
-    assert not {t.name[:-3] for t in train} & {t.name[:-3] for t in test}
-    fewer, _ = capacity.split([trace(n) for n in names[:100]])
-    assert {t.name for t in fewer} <= {t.name for t in train}
+
+def test_a_split_has_its_shares_and_keeps_pieces_together() -> None:
+    names = [f"t{k}[{i}]" for k in range(400) for i in range(2)]
+    train, validation, test = capacity.split([_trace(n) for n in names])
+    assert 50 <= len(validation) / 2 <= 110
+    assert 50 <= len(test) / 2 <= 110
+    assert len(train) + len(validation) + len(test) == 800
+    owners = [{t.name[:-3] for t in part} for part in (train, validation, test)]
+    assert sum(map(len, owners)) == 400
+
+
+@given(st.sets(st.text(max_size=12), max_size=30), st.sets(st.text(max_size=12), max_size=10))
+def test_a_split_depends_on_names_alone(names: set[str], more: set[str]) -> None:
+    """Each trace is in one part; neither order nor further traces move it."""
+    parts = capacity.split([_trace(n) for n in sorted(names)])
+    found = [[t.name for t in part] for part in parts]
+    assert sorted(name for part in found for name in part) == sorted(names)
+    whole = capacity.split([_trace(n) for n in sorted(names | more, reverse=True)])
+    for part, other in zip(found, whole, strict=True):
+        assert {*part} == {t.name for t in other} & names
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

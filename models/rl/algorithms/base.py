@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,13 @@ class AgentConfig(AlgorithmConfig):
         return self._rl_module_spec
 
     @classmethod
-    def of(cls, algorithm: type[AgentAlgorithm], maker: str, params: Run) -> AgentConfig:
+    def of(
+        cls,
+        algorithm: type[AgentAlgorithm],
+        maker: str,
+        params: Run,
+        training_only: Sequence[str] = (),
+    ) -> AgentConfig:
         """Settings of a training.
 
         Parameters
@@ -56,6 +63,8 @@ class AgentConfig(AlgorithmConfig):
             See `models.rl.runner.make`.
         params : Run
             Of the algorithm's ``Params``.
+        training_only : sequence of str, optional
+            As of `models.rl.line.Agent`.
         """
         env = make(maker, 1, 1, params.env)
         layout = Layout.of(env)
@@ -78,6 +87,7 @@ class AgentConfig(AlgorithmConfig):
                 "num_envs": params.num_envs,
                 "threads": params.threads,
                 "settings": params.env,
+                "training_only": list(training_only),
                 "odds": settings.get("random", {}),
             },
         )

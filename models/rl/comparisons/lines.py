@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.rl.line import DQN, PPO, VDN, Agent
+from models.rl.line import DQN, PPO, TWIN, VDN, Agent
 
 _TCCO, _NUWA, _MACC = (
     "models.envs.tcco:batch",
@@ -121,8 +121,16 @@ COMPARISONS: dict[str, Agent] = {
         "Nuwa's receiver by DQN, without memory",
         DQN,
         {"context": 8, "gamma": 0.95, "subflow_width": 64, "width": 64},
+        TWIN,
     ),
-    "nuwa-ppo": Agent(_NUWA, _ACTOR, _ACTOR_PARAMS, "Nuwa's receiver by PPO, without memory", PPO),
+    "nuwa-ppo": Agent(
+        _NUWA,
+        _ACTOR,
+        _ACTOR_PARAMS,
+        "Nuwa's receiver by PPO, without memory",
+        PPO,
+        training_only=TWIN,
+    ),
     "nuwa-a2c": Agent(
         _NUWA,
         _ACTOR,
@@ -131,6 +139,7 @@ COMPARISONS: dict[str, Agent] = {
         {name: tried for name, tried in PPO.items() if name != "epochs"},
         # PPO's objective with one epoch over one batch, whose ratios are 1: nothing is clipped.
         {"epochs": 1, "minibatches": 1, "ratio": 1e9, "rows": 5, "window": 5},
+        TWIN,
     ),
     "macc-printed": Agent(
         _MACC,

@@ -1,7 +1,10 @@
 """The network that was best in validation is kept, judged and played."""
 
+import random
+
 import numpy as np
 import pytest
+import torch
 
 from data.errors import UserError
 from models.rl import agents, best, checkpoint, policy, training
@@ -78,6 +81,25 @@ def test_validation_changes_nothing_of_the_training(tmp_path):
         found = training.train("matrix", params, tmp_path / str(every))
         last.append(checkpoint.read(found.checkpoint)["network"])
     assert all(np.array_equal(last[0][name], last[1][name]) for name in last[0])
+
+
+def test_judging_leaves_the_processs_generators_alone():
+    algorithm = training.start("matrix", agents.settings("matrix", CASE))
+
+    def state():
+        return random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
+
+    try:
+        algorithm.train()
+        before = state()
+        one = greedy_returns(algorithm, 4, 5)
+        assert state() == before
+        assert (greedy_returns(algorithm, 4, 6) != one).any(), "episodes are those of the seed"
+        algorithm.best.look(algorithm, last=True)
+        algorithm.best.module(algorithm)
+        assert state() == before
+    finally:
+        algorithm.stop()
 
 
 @pytest.mark.parametrize("name", ["matrix", "recall"])
