@@ -10,6 +10,7 @@ from models import card
 from models.policies import RELEASED
 from models.policies.entry import Description
 from models.policies.judged import BESIDE, PAPER, lost
+from models.rl import agents
 
 SHOWN = (
     ("goodput_mbps", "Mbps"),
@@ -56,7 +57,7 @@ def render(
         "Feature schema": f"`{description.observation_hash}`",
         "Made by": f"`{command}`",
     }
-    summary = RELEASED[name].summary if name in RELEASED else "A trained policy"
+    summary = (RELEASED.get(name) or agents.agent(description.agent)).summary
     shown = [(*one, *_numbers(row)) for one, row in zip(_heads(rows), rows, strict=True)]
     figures = (
         card.Table(
@@ -90,8 +91,6 @@ def render(
 
 def training(description: Description) -> str:
     """The command that trains it again: what differs from the settings' defaults."""
-    from models.rl import agents
-
     words = ["cczoo", "train", description.agent]
     default = agents.settings(description.agent, {}).model_dump(mode="json")
     for key, value in sorted(description.settings.items()):

@@ -167,10 +167,18 @@ def of_entry(model: ZooModel) -> Policy:
     )
 
 
-def released_as(policy: Policy) -> list[str]:
-    """Names under which a training's policy goes into the zoo: one for each kind of parts."""
-    return [
-        name
+def released_as(policy: Policy) -> dict[str, tuple[int, ...]]:
+    """Names under which a training's policy becomes entries -> kinds of parts of each.
+
+    An agent of a paper has names of its own. A comparison or an ablation never takes those: it is
+    called as its training is, with the end of the paper's name where it has several kinds.
+    """
+    lines = {
+        name: line
         for name, line in RELEASED.items()
         if line.environment == policy.environment and set(line.kinds) <= set(policy.kinds)
-    ]
+    }
+    if policy.agent == policy.environment:
+        return {name: line.kinds for name, line in lines.items()}
+    ends = {name: name.removeprefix(policy.environment) if len(lines) > 1 else "" for name in lines}
+    return {f"{policy.agent}{ends[name]}": line.kinds for name, line in lines.items()}

@@ -86,9 +86,9 @@ class Policy:
         found.load_state_dict(state)
         return found.double().eval()
 
-    def only(self, name: str) -> Policy:
-        """The part of it that is released under a name of `RELEASED`."""
-        kinds = RELEASED[name].kinds
+    def only(self, name: str, kinds: tuple[int, ...] | None = None) -> Policy:
+        """The part of it that decides for some kinds, by default for those of `RELEASED`."""
+        kinds = RELEASED[name].kinds if kinds is None else kinds
         others = [k for k in range(len(self.layout.action_counts)) if k not in kinds]
         prefixes = tuple(f"net.kinds.{k}." for k in others)
         weights = {k: v for k, v in self.weights.items() if not k.startswith(prefixes)}
@@ -137,6 +137,10 @@ def of_training(folder: Path) -> Policy:
     if environment is None:
         raise UserError(f"{folder}: {name!r} is no congestion control: it plays no network")
     settings: Any = ENVIRONMENTS[environment].settings().parse(params.env, f"{folder}: env")
+    acting = type(module).acts_as
+    if acting is not None:
+        whole, module = module, acting(model_config=module.model_config)
+        module.load_state_dict(whole.state_dict(), strict=False)
     path = f"{type(module).__module__}:{type(module).__qualname__}"
     network = next((key for key, value in NETWORKS.items() if value == path), path)
     state = {key: value.numpy() for key, value in module.state_dict().items()}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLE = """examples:
   cczoo league --out docs/league.md
   cczoo league --cc cubic,bbr,vegas --only constant,lossy --json
+  cczoo league --cc cubic,tcco,registry:nuwa-rl@champion --delay 5 --json
   cczoo league --traces my-links/ --only own-traces
   cczoo league --list"""
 
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", default="", metavar="FILE[,FILE]",
                         help="scenario files, three seeds each, as a further family, "
                         "own-scenarios")  # fmt: skip
+    parser.add_argument("--delay", type=float, default=0.0, metavar="MS",
+                        help="time from a policy's observation to its action's effect "
+                        "(default 0 ms)")  # fmt: skip
     parser.add_argument("--each", type=int, help="scenarios of each family (default 25)")
     parser.add_argument("--seed", type=int, help="of the drawing (default: the published list's)")
     parser.add_argument("--jobs", type=int, help="processes side by side (default: all cores)")
@@ -59,9 +63,10 @@ def run(args: argparse.Namespace) -> int:
         given.check_out(args.out)
     seed, each, processes = _numbers(args)
     names = players.named(args.cc)
+    entrants = players.entrants(names, args.delay)
     drawn = _drawn(args, seed, each)
     most = capacity.of_all(drawn)
-    results = play_all(fitting.jobs(names, drawn), processes, args.work)
+    results = play_all(fitting.jobs(entrants, drawn), processes, args.work)
     rows = scores.rows(drawn, most, results, names)
     played: dict[str, list[str]] = {}
     for one in drawn:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from data.errors import UserError
 from data.netsim.scenario import Scenario
-from pipelines.controllers import player
 from pipelines.league import players
 from pipelines.league.draw import Drawn
 from pipelines.league.families import REFERENCE
@@ -15,7 +14,7 @@ from pipelines.league.runs import Job
 from pipelines.league.scores import has_neighbours
 
 
-def jobs(names: Sequence[str], drawn: Sequence[Drawn]) -> list[Job]:
+def jobs(given: Sequence[players.Entrant], drawn: Sequence[Drawn]) -> list[Job]:
     """Each player in the scenarios that it fits; the reference where it is compared.
 
     Players that fit none of the scenarios are named on stderr, with the reason.
@@ -27,14 +26,14 @@ def jobs(names: Sequence[str], drawn: Sequence[Drawn]) -> list[Job]:
     """
     found, fitting = [], set()
     for one in drawn:
-        there = [name for name in names if players.fits(name, one.spec)]
+        there = [player for player in given if players.fits(player, one.spec)]
         fitting |= {*there}
-        extra = [REFERENCE] if there and has_neighbours(one) else []
-        found += [Job(name, one) for name in dict.fromkeys([*there, *extra])]
+        extra = [players.Entrant(REFERENCE)] if there and has_neighbours(one) else []
+        found += [Job(player, one) for player in dict.fromkeys([*there, *extra])]
     reasons: dict[str, list[str]] = {}
-    for name in names:
-        if name not in fitting:
-            reasons.setdefault(_reason(name, drawn[0].spec), []).append(name)
+    for player in given:
+        if player not in fitting:
+            reasons.setdefault(_reason(player, drawn[0].spec), []).append(player.name)
     lines = [f"{', '.join(left)}: {reason}" for reason, left in reasons.items()]
     if not found:
         raise UserError(f"--cc: nobody to play there: {'; '.join(lines) or 'give a name'}")
@@ -43,11 +42,11 @@ def jobs(names: Sequence[str], drawn: Sequence[Drawn]) -> list[Job]:
     return found
 
 
-def _reason(name: str, spec: Scenario) -> str:
+def _reason(one: players.Entrant, spec: Scenario) -> str:
     """Why a player that fits nowhere doesn't fit the first scenario."""
-    if name not in players.CLASSICAL:
+    if one.name not in players.CLASSICAL:
         try:
-            player(name).check(spec)
+            players.opened(one).check(spec)
         except UserError as error:
             return str(error)
     return "coupled controls need several paths"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from data.errors import UserError
 
-_USUAL = {"cc": "all", "only": None, "traces": None, "scenario": "", "each": None, "seed": None,
-          "out": None}  # fmt: skip
+_USUAL = {"cc": "all", "only": None, "traces": None, "scenario": "", "delay": 0.0, "each": None,
+          "seed": None, "out": None}  # fmt: skip
 """Arguments that the figures depend on, with their defaults; and the page's own place."""
 
 

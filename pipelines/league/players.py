@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +47,51 @@ def named(text: str) -> list[str]:
     return list(found)
 
 
-def fits(name: str, spec: Scenario) -> bool:
+@dataclass(frozen=True)
+class Entrant:
+    """A player as the league's processes open it.
+
+    Attributes
+    ----------
+    name : str
+        As it was given, which figures bear.
+    places : tuple of str
+        Of a policy: as of `pipelines.controllers.places`, so that all runs are of one version.
+    delay_ms : float
+        Of a policy: how long after an observation its action takes effect.
+    """
+
+    name: str
+    places: tuple[str, ...] = ()
+    delay_ms: float = 0.0
+
+
+def entrants(names: Sequence[str], delay_ms: float = 0.0) -> list[Entrant]:
+    """Players by their names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As from `named`.
+    delay_ms : float, optional
+        Of all policies among them.
+
+    Raises
+    ------
+    UserError
+        When there is a delay and no policy, or one isn't there.
+    """
+    from pipelines.controllers import places
+
+    if delay_ms and all(name in CLASSICAL for name in names):
+        raise UserError("--delay: no policy among --cc: it is the delay of a policy's actions")
+    return [
+        Entrant(name) if name in CLASSICAL else Entrant(name, places(name), delay_ms)
+        for name in names
+    ]
+
+
+def fits(one: Entrant, spec: Scenario) -> bool:
     """Whether a player can be put into a scenario: coupled controls need several paths.
 
     Policies that run routers fit nowhere: all queues of the league are FIFO.
@@ -53,10 +99,11 @@ def fits(name: str, spec: Scenario) -> bool:
     Raises
     ------
     UserError
-        When a policy can't be opened.
+        When a policy can't be opened, or is to act later than its next decision.
     """
+    name = one.name
     if name not in CLASSICAL:
-        policy = _policy(name)
+        policy = opened(one)
         try:
             return not policy.check(spec).routers
         except UserError:
@@ -65,21 +112,21 @@ def fits(name: str, spec: Scenario) -> bool:
     return name not in COUPLED or min(paths, default=1) > 1
 
 
-def play(name: str, spec: Scenario, seed: int) -> dict[str, Any]:
+def play(one: Entrant, spec: Scenario, seed: int) -> dict[str, Any]:
     """Metrics of one run, as of `data.netsim.metrics.simulate`."""
     from data.netsim.metrics import simulate
 
-    if name not in CLASSICAL:
-        return _policy(name).play([(spec, seed)])[0]
-    return simulate(spec, name, seed)
+    if one.name not in CLASSICAL:
+        return opened(one).play([(spec, seed)])[0]
+    return simulate(spec, one.name, seed)
 
 
 @cache
-def identity(name: str) -> str:
+def identity(one: Entrant) -> str:
     """Hash of what plays under a name, for kept runs; empty for the simulator's own sources."""
-    if name in CLASSICAL:
+    if one.name in CLASSICAL:
         return ""
-    policy = _policy(name).policy
+    policy = opened(one).policy
     digest = hashlib.sha256(repr([policy.environment, policy.network, dict(policy.settings),
                                   dict(policy.params), policy.kinds]).encode())  # fmt: skip
     for key, array in sorted(policy.weights.items()):
@@ -88,11 +135,14 @@ def identity(name: str) -> str:
         path = _ROOT / place
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
+    if one.delay_ms:
+        digest.update(f"delay {one.delay_ms:g}".encode())
     return digest.hexdigest()
 
 
 @cache
-def _policy(name: str) -> Player:
-    from pipelines.controllers import player
+def opened(one: Entrant) -> Player:
+    """The policy of a player, opened once in each process."""
+    from pipelines.controllers import at
 
-    return player(name)
+    return at(one.places, one.name, one.delay_ms)

@@ -22,14 +22,19 @@ from pipelines.studies.papers.runs import Kept, Run, Task, flat
 class Job:
     """A player in a scenario."""
 
-    cc: str
+    player: players.Entrant
     drawn: Drawn
+
+    @property
+    def cc(self) -> str:
+        """The player's name."""
+        return self.player.name
 
     def key(self) -> str:
         """Hash of all that its result depends on."""
         one = self.drawn
         task = Task(one.name, one.family, self.cc, one.seed, one.spec)
-        return hashlib.sha256(f"{task.key()}{players.identity(self.cc)}".encode()).hexdigest()
+        return hashlib.sha256(f"{task.key()}{players.identity(self.player)}".encode()).hexdigest()
 
 
 def cores() -> int:
@@ -88,7 +93,7 @@ def _played(jobs: Mapping[str, Job], processes: int) -> Iterator[tuple[str, Run]
 def play(job: Job) -> Run:
     """One run, with what it took of the processor."""
     begun = time.process_time()
-    run = flat(players.play(job.cc, job.drawn.spec, job.drawn.seed))
+    run = flat(players.play(job.player, job.drawn.spec, job.drawn.seed))
     return {**run, "cpu_s": round(time.process_time() - begun, 4)}
 
 

@@ -66,8 +66,8 @@ def made(
     path = folder / CURVE
     curve = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     command, found = made_by(), []
-    for name in names:
-        policy = whole.only(name)
+    for name, kinds in names.items():
+        policy = whole.only(name, kinds)
         rows = judged.rows(Player(policy), seeds, settings, progress) if seeds else []
         for row in rows:
             # What a machine takes is measured beside the entry, which holds no times.

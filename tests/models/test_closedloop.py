@@ -179,6 +179,10 @@ sys.modules["ray"] = None
 from random_policies import policy, scenario
 from models.closedloop import Player
 import json
+from importlib import import_module
+from models.rl.networks import NETWORKS
+for line in NETWORKS.values():
+    getattr(import_module(line.partition(":")[0]), line.partition(":")[2])
 rows = [Player(policy(n)).play([(scenario(), 1)])[0] for n in ("tcco", "nuwa", "macc")]
 print(json.dumps([row["goodput_mbps"] for row in rows]))
 """

@@ -128,17 +128,17 @@ def test_who_fits_nowhere_is_named_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, name = Player(random_policies.policy("nuwa")), str(tmp_path)
-    monkeypatch.setattr(players, "_policy", lambda name: made)
-    monkeypatch.setattr(fitting, "player", lambda name: made)
+    monkeypatch.setattr(players, "opened", lambda one: made)
+    own_one, reno, lia, olia = map(players.Entrant, (name, "reno", "lia", "olia"))
     several, one = draw.scenarios(["mptcp-separate"], each=1), draw.scenarios(["lossy"], each=1)
     with pytest.raises(UserError) as reason:
         made.check(several[0].spec)
     with pytest.raises(UserError) as caught:
-        fitting.jobs([name], several)
+        fitting.jobs([own_one], several)
     assert str(caught.value) == f"--cc: nobody to play there: {name}: {reason.value}"
-    assert [job.cc for job in fitting.jobs([name, "reno"], several)] == ["reno"]
+    assert [job.cc for job in fitting.jobs([own_one, reno], several)] == ["reno"]
     assert capsys.readouterr().err == f"in none of these scenarios: {name}: {reason.value}\n"
-    assert [job.cc for job in fitting.jobs(["lia", "reno", "olia"], one)] == ["reno"]
+    assert [job.cc for job in fitting.jobs([lia, reno, olia], one)] == ["reno"]
     line = "in none of these scenarios: lia, olia: coupled controls need several paths\n"
     assert capsys.readouterr().err == line
 

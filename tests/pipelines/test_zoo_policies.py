@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
-from random_policies import policy
+from random_policies import policy, scenario
 
 from data.errors import UserError
 from data.netsim.scenario import load
@@ -18,6 +18,10 @@ from models import store
 from models.closedloop import Player, player
 from models.policies import entry, judged, proving, replay
 from models.policies import policy as trained
+from models.rl import agents
+from models.rl.layout import Layout
+from models.rl.networks import NETWORKS
+from models.rl.runner import make
 from pipelines.cli import main
 from pipelines.gates import control
 from pipelines.zoo import policies
@@ -185,6 +189,45 @@ def test_the_gate_compares_with_cubic_and_not_with_other_models(small):
     found = proving.powers(Player(policy("nuwa")), small, 2)
     assert found.keys() == {"steady", proving.BESIDE, "neighbour"}
     assert all(len(values) == 2 for values in found.values())
+
+
+@pytest.mark.parametrize(
+    ("agent", "entries"),
+    [
+        ("tcco-joint", ["tcco-joint"]),
+        ("nuwa-dqn", ["nuwa-dqn"]),
+        ("nuwa-ppo", ["nuwa-ppo"]),
+        ("macc-qmix", ["macc-qmix-tcp", "macc-qmix-aqm"]),
+    ],
+)
+def test_a_comparison_acts_and_is_released_under_its_own_name(
+    agent, entries, tmp_path, monkeypatch
+):
+    """Whatever its network is, and wherever it stands: QMIX's mixer has no say in acting."""
+    line, params = agents.agent(agent), agents.settings(agent, {})
+    env = make(line.maker, 1, 1, params.env)
+    model = {"layout": Layout.of(env).plain(), "network": params.model_dump(by_alias=False)}
+    module = line.load().Module(model_config=model)
+    monkeypatch.setattr("models.rl.policy.kept", lambda folder: (agent, params, module))
+    spec = scenario(flows=1 if agent.startswith("tcco") else 4)
+    whole = trained.of_training(tmp_path)
+    assert Player(whole).play([(spec, 1)])[0]["goodput_mbps"] > 0
+    made = policies.made(tmp_path / "seed-7", tmp_path / "zoo", 0)
+    assert [one.meta.name for one in made] == entries
+    for one in made:
+        assert entry.of_entry(one).network in NETWORKS
+        assert policies.verify(one)["problems"] == []
+        assert line.summary in one.read("card.md").decode()
+
+
+def test_what_plays_no_network_is_refused(tmp_path, monkeypatch):
+    line, params = agents.agent("matrix"), agents.settings("matrix", {})
+    env = make(line.maker, 1, 1, params.env)
+    model = {"layout": Layout.of(env).plain(), "network": params.model_dump(by_alias=False)}
+    module = line.load().Module(model_config=model)
+    monkeypatch.setattr("models.rl.policy.kept", lambda folder: ("matrix", params, module))
+    with pytest.raises(UserError, match="'matrix' is no congestion control: it plays no network"):
+        trained.of_training(tmp_path)
 
 
 def test_a_training_is_released_from_its_folder(tmp_path, monkeypatch, capsys):

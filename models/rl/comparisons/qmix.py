@@ -46,7 +46,9 @@ class MixedTeams(Teams):
 
 
 class QmixModule(TeamModule):
-    """MA-CC's senders and routers with a mixer."""
+    """MA-CC's senders and routers with a mixer, which learns with them and has no say in acting."""
+
+    acts_as = TeamModule
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         """The networks of all kinds."""

@@ -6,5 +6,8 @@ NETWORKS: dict[str, str] = {
     "transformer": "models.rl.networks.transformer:TransformerModule",
     "lstm": "models.rl.networks.lstm:RecurrentModule",
     "dueling": "models.rl.networks.dueling:TeamModule",
+    "joint": "models.rl.networks.joint:JointModule",
+    "stacked": "models.rl.networks.stacked:StackedModule",
+    "actor": "models.rl.networks.actor:ActorModule",
 }
 """Name -> ``module:class`` of an `AgentModule`, which needs no Ray."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -98,7 +98,15 @@ class AgentModule(nn.Module):
     ----------
     model_config : mapping
         ``layout`` (`Layout.plain`) and ``network``, the network's settings.
+
+    Attributes
+    ----------
+    acts_as : type, optional
+        The kind that acts the same by a part of the weights, where the others are for learning
+        alone.
     """
+
+    acts_as: ClassVar[type[AgentModule] | None] = None
 
     legal: Tensor
     values: Any
