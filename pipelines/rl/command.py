@@ -79,6 +79,7 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
     from models.rl import training
     from pipelines.rl import asked
     from pipelines.rl.compared import compared, problem
+    from pipelines.rl.cost import counted
     from pipelines.rl.curves import curves
     from pipelines.rl.progress import shown
 
@@ -94,11 +95,13 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
             with (
                 shown(f"{args.task}, seed {seed}") as show,
                 curves(args.task, one, not args.no_track) as log,
+                counted(folder) as count,
             ):
+                watchers = show, log, count
 
-                def watch(progress: training.Progress, show: Any = show, log: Any = log) -> None:
-                    show(progress)
-                    log(progress)
+                def watch(progress: training.Progress, watchers: Any = watchers) -> None:
+                    for watcher in watchers:
+                        watcher(progress)
 
                 found = training.train(
                     args.task,

@@ -1,8 +1,11 @@
 """``cczoo train`` of an agent: settings, progress, curves, going on, being stopped, searching."""
 
+import hashlib
 import json
 import os
+import platform
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +17,10 @@ from pipelines import cli, train
 from pipelines.rl import asked
 from pipelines.rl.changes import changes
 from pipelines.rl.compared import interval, problem
+from pipelines.rl.cost import COST
 from pipelines.rl.progress import line
+
+ROOT = Path(__file__).parents[2]
 
 QUICK = (
     "num_envs=16", "report_every=200", "learning_starts=200", "batch=16", "warmup=200",
@@ -97,12 +103,23 @@ def test_it_trains_seed_by_seed_sends_curves_and_goes_on(command, tmp_path):
     assert points[-1].step >= 600
     assert found[0].data.params["gamma"] == "0.9"
 
+    spent = COST.read(tmp_path / "out" / "seed-7")
+    assert spent.cpu_s > 0
+    assert spent.runs == 1
+    assert spent.lock == hashlib.sha256((ROOT / "uv.lock").read_bytes()).hexdigest()
+    assert spent.cpu.endswith(f", {platform.machine()}")
+
     code, _, told = command("--set", "steps=900", "--no-track")
     assert code == 2
     assert "go on with --resume" in told
+    assert COST.read(tmp_path / "out" / "seed-7") == spent
     code, result, _ = command("--set", "steps=900", "--no-track", "--resume")
     assert code == 0
     assert result["runs"]["7"]["steps"] >= 900
+    more = COST.read(tmp_path / "out" / "seed-7")
+    assert more.cpu_s > spent.cpu_s
+    assert more.runs == 2
+    assert more.command == spent.command
     curve = json.loads((tmp_path / "out" / "seed-7" / "curve.json").read_text())
     assert [point["steps"] for point in curve] == sorted(point["steps"] for point in curve)
     assert curve[0]["steps"] < 600
