@@ -153,9 +153,10 @@ pytestmark = pytest.mark.kernel
 def test_ping_takes_the_sum_of_the_delays(flooded: Flooded) -> None:
     rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", flooded[2])]
     assert len(rtts) == 10, flooded[2]
+    late_ms = 2e3 * held_up_s(flooded[0])
     # 84 bytes take 0.084 ms at 8 Mbps, one way
-    assert 20.08 <= min(rtts[:5]) <= 21.0
-    assert 50.08 <= min(rtts[5:]) <= 51.0
+    assert 20.08 <= min(rtts[:5]) <= 21.0 + late_ms
+    assert 50.08 <= min(rtts[5:]) <= 51.0 + late_ms
 
 
 @measured.of("flooded")
@@ -231,7 +232,8 @@ def test_queue_holds_what_it_may_and_no_more(flooded: Flooded) -> None:
     slack_s = held_up_s(lab, sent["wifi"], sent["lte"])
     assert sorted(delays_ms)[50] == pytest.approx(10 + 51 * 1.5, abs=3 + 1e3 * slack_s)
     paths = lab.stats["stages"]["shared"]["paths"]
-    assert 0.05 < paths["0"]["queue_delay_s"] / paths["0"]["packets"] < 0.075
+    least_s = 0.05 * max(0.2, 1 - slack_s / FLOOD_S)
+    assert least_s < paths["0"]["queue_delay_s"] / paths["0"]["packets"] < 0.075
 
 
 @measured.of("flooded")
