@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from models import parallel
 
@@ -14,6 +15,11 @@ from models import parallel
 parallel.set_switches()
 # Its workers would stand behind everything else on a busy machine, and the tests wait for them.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# How long an example takes, or takes to be made, says nothing on a machine that others use, too.
+settings.register_profile(
+    "any machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 

@@ -98,7 +98,9 @@ def test_mutilated_samples(name: str, seed: int, tmp_path: Path) -> None:
 
 @given(content=st.binary(max_size=400), name=st.sampled_from(["auto", *FORMATS]))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_bytes_as_any_format(content: bytes, name: str, tmp_path: Path) -> None:
     report = read(tmp_path, content, format=name)
@@ -108,7 +110,9 @@ def test_any_bytes_as_any_format(content: bytes, name: str, tmp_path: Path) -> N
 
 @given(st.data())
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_hostile_numbers_in_a_probe_row(tmp_path: Path, data: st.DataObject) -> None:
     fields = probe_log(1)[1].split(b",")

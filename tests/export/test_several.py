@@ -33,7 +33,9 @@ from models.output import Output
 from models.store import replace_directory
 
 SLOW = settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 ACTIONS = tuple(f"rate {i}" for i in range(25))
 

@@ -154,7 +154,9 @@ def test_malformed_is_refused_by_both_readers(name, c_reader):
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(trees | forests)
 def test_round_trip_and_the_c_reader_takes_it(c_reader, form):
@@ -164,7 +166,9 @@ def test_round_trip_and_the_c_reader_takes_it(c_reader, form):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(nodes, st.data())
 def test_both_readers_agree_on_what_a_tree_is(c_reader, given_nodes, data):

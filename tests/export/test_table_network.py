@@ -36,7 +36,9 @@ from models.store import replace_directory
 
 SCHEMA = schema_hash(SPECS, {})
 TINY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 PROGRAM = """
 #include <stdio.h>

@@ -43,7 +43,9 @@ def mismatches(form, work, layout="if-else", flags=None):
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(form=trees | forests)
 @pytest.mark.parametrize("layout", ["if-else", "array"])
