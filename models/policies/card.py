@@ -53,7 +53,7 @@ def render(
             f"{one['name']} ({one['unit'] or 'flag'})" for one in description.inputs
         ),
         "Trained in": str(env.get("sampler", "the scenarios that its environment has by default")),
-        "Trained by": f"`{training(description)}`",
+        "Trained by": f"`{training(description.agent, description.settings)}`",
         "Feature schema": f"`{description.observation_hash}`",
         "Made by": f"`{command}`",
     }
@@ -89,11 +89,11 @@ def render(
     )  # fmt: skip
 
 
-def training(description: Description) -> str:
-    """The command that trains it again: what differs from the settings' defaults."""
-    words = ["cczoo", "train", description.agent]
-    default = agents.settings(description.agent, {}).model_dump(mode="json")
-    for key, value in sorted(description.settings.items()):
+def training(agent: str, settings: Mapping[str, Any]) -> str:
+    """The command that trains an agent again: what differs from the settings' defaults."""
+    words = ["cczoo", "train", agent]
+    default = agents.settings(agent, {}).model_dump(mode="json")
+    for key, value in sorted(settings.items()):
         if key == "env":
             words += [word for one in _flat(value, "env") for word in ("--set", one)]
         elif default.get(key) != value:

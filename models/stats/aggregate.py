@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Statistic = Callable[..., Any]
+"""Maps scores to figures; leading axes of the scores are those of the figures."""
 
 RESAMPLES = 2000
 _CHUNK = 1 << 22
@@ -103,11 +105,12 @@ def profile(scores: ArrayLike, thresholds: ArrayLike) -> Floats:
 
 
 def interval(
-    statistic: Callable[..., Any],
+    statistic: Statistic,
     *scores: ArrayLike,
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    whole: bool = False,
 ) -> tuple[Any, Any]:
     """Stratified bootstrap interval: runs are drawn with replacement within each task.
 
@@ -124,6 +127,9 @@ def interval(
         One or several.
     confidence, resamples, seed
         Coverage, number of resamples, seed.
+    whole : bool
+        Whether the same runs are drawn for all tasks. It has to be so where one run, such as a
+        training, did all of them: tasks are then no independent evidence of what another would do.
 
     Returns
     -------
@@ -141,17 +147,17 @@ def interval(
     found = []
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
-        drawn = [_resampled(one, count, rng) for one in given]
+        drawn = [_resampled(one, count, rng, whole) for one in given]
         found.append(np.asarray(statistic(*drawn), dtype=np.float64))
     outer = [0.5 - confidence / 2, 0.5 + confidence / 2]
     low, high = np.quantile(np.concatenate(found), outer, axis=0)
     return low, high
 
 
-def _resampled(scores: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Draw runs of each task anew, so many times: float64 array [count, ..., runs, tasks]."""
+def _resampled(scores: Floats, count: int, rng: np.random.Generator, whole: bool) -> Floats:
+    """Draw runs anew, so many times: float64 array [count, ..., runs, tasks]."""
     runs, tasks = scores.shape[-2:]
-    chosen = rng.integers(runs, size=(count, runs, tasks))
+    chosen = rng.integers(runs, size=(count, runs, 1 if whole else tasks))
     drawn = scores[..., chosen, np.arange(tasks)]
     return np.moveaxis(drawn, -3, 0)
 

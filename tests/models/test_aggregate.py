@@ -98,3 +98,13 @@ def test_sets_of_scores_are_resampled_alike() -> None:
     assert lows.shape == highs.shape == (3,)
     for one, low, high in zip(scores, lows, highs, strict=True):
         assert (low, high) == pytest.approx(interval(iqm, one))
+
+
+def test_runs_that_did_all_tasks_are_drawn_whole() -> None:
+    """A run that is good in all tasks: then many tasks are no more evidence than one."""
+    scores = np.arange(8.0)[:, None] + np.zeros((8, 30))
+    one = interval(iqm, scores[:, :1])
+    low, high = interval(iqm, scores, whole=True)
+    assert high - low == pytest.approx(one[1] - one[0], rel=0.3)
+    apart = interval(iqm, scores)
+    assert apart[1] - apart[0] < 0.4 * (high - low)

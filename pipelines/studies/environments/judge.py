@@ -261,7 +261,7 @@ def _steps(folder: Path) -> int:
     return int(found.name.removeprefix("checkpoint-")) if found else 0
 
 
-def play(played: Played, seeds: int, steps: int | None = None) -> Result:
+def play(played: Played, seeds: int, steps: int | None = None, first: int = 0) -> Result:
     """One policy, for an episode of each seed.
 
     Parameters
@@ -271,11 +271,13 @@ def play(played: Played, seeds: int, steps: int | None = None) -> Result:
     seeds : int
     steps : int, optional
         By default a whole episode.
+    first : int
+        What the environments are seeded with: others have other episodes.
     """
     name, kind, make, policy = played
     batch, act = make(seeds), policy()
     try:
-        batch.reset(0)
+        batch.reset(first)
         total = np.zeros(seeds)
         count = min(steps or batch.steps, batch.steps)
         for _ in range(count):

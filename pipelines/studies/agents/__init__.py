@@ -1,0 +1,1 @@
+"""Publishes trainings of several seeds: statistics, curves, and what one more seed gives."""
