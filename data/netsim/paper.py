@@ -59,6 +59,21 @@ class Reading(Strict):
     controllers: list[str] = Field(default_factory=list)
 
 
+class Learned(Strict):
+    """A trained agent that a scenario compares, wherever one is given.
+
+    Attributes
+    ----------
+    called : str
+        What the paper's own numbers call it (``others``); "" for its own name.
+    at : list of str
+        Variants that it is run in; empty for all, but for readings with controllers of their own.
+    """
+
+    called: str = ""
+    at: list[str] = Field(default_factory=list)
+
+
 class Paper(Strict):
     """The publication beside a scenario.
 
@@ -72,6 +87,9 @@ class Paper(Strict):
         metric -> cc -> number, or metric -> variant -> cc -> number.
     others : dict
         The same of schemes that the simulator hasn't.
+    learned : dict
+        Trained agents that it compares: name -> `Learned`. Claims that name one are judged where
+        it was run; ``*`` never stands for it.
     claims, readings, notes
         What else it says, what else it may mean, and why numbers differ (Markdown).
     """
@@ -80,14 +98,17 @@ class Paper(Strict):
     metrics: list[str] = Field(default_factory=list)
     values: dict[str, dict[str, Any]] = Field(default_factory=dict)
     others: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    learned: dict[str, Learned] = Field(default_factory=dict)
     claims: list[Claim] = Field(default_factory=list)
     readings: dict[str, Reading] = Field(default_factory=dict)
     notes: str = ""
 
     def of(self, label: str, controller: str) -> dict[str, float]:
-        """Metric -> the paper's number for a variant and control, if it has one."""
-        return {metric: value for metric, at, cc, value in self.numbers()
-                if at in ("", label) and cc == controller}  # fmt: skip
+        """Metric -> the paper's number for a variant and control or agent, if it has one."""
+        agent = self.learned.get(controller)
+        name = controller if agent is None else agent.called or controller
+        return {metric: value for metric, at, cc, value in self.numbers(other=agent is not None)
+                if at in ("", label) and cc == name}  # fmt: skip
 
     def numbers(self, other: bool = False) -> Iterator[tuple[str, str, str, float]]:
         """Every number as metric, variant, cc and value; ``other``: of schemes not ours."""

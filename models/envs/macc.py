@@ -44,7 +44,7 @@ class MaccParams(Strict):
     start_cwnd: int = Field(200, ge=2)
     """Window at which slow start ends and the agent takes over (ours)."""
     start_intervals: int = Field(25, ge=1)
-    """Steps after which the agents take over in any case (ours)."""
+    """Steps from a sender's start after which its agent takes over in any case (ours)."""
     steps: int = Field(300, ge=1)
     """Steps of an episode: 60 s (ours)."""
 

@@ -33,7 +33,7 @@ SOURCES = ("features/intervals.py", "features/macc.py", "models/envs/loop.py",
 Arrays = namedtuple(
     "Arrays",
     "addresses order cursors claims home through work phase needs"
-    " pauses first intervals step_count lengths"
+    " pauses intervals step_count lengths"
     " actions observations values mask rewards truncated memory flow_of link_of loss_rates"
     " settings reward",
 )
@@ -76,11 +76,12 @@ def _go_on(event_loop: Any, A: Any, i: int) -> None:
             return
         _observe(A, S, i)
         if A.phase[i] == ACTING:
+            # Of those that started late.
+            _take_over(A, S, i)
             _settle(A, i)
             A.phase[i] = IDLE
             return
-        last = A.intervals[i] - A.first[i] >= A.settings[_START_INTERVALS]
-        A.phase[i] = IDLE if _take_over(A, S, i, last) else BEGIN
+        A.phase[i] = IDLE if _take_over(A, S, i) else BEGIN
         if A.phase[i] == IDLE or A.settings[ONE_BY_ONE] != 0:
             return
 
@@ -97,6 +98,9 @@ def _act(A: Any, S: Any, i: int) -> None:
             S.link[A.link_of[i, a - senders]].agent_p = float(action)
             continue
         s = S.sub[S.conn[A.flow_of[i, a]].sub0]
+        if s.agent_cwnd <= 0:
+            # In slow start still.
+            continue
         change = A.settings[_STEP] if action == 0 else (-A.settings[_STEP] if action == 1 else 0)
         s.agent_cwnd = min(A.settings[_MAX], max(1, s.agent_cwnd + change))
 
@@ -132,18 +136,32 @@ def _observe(A: Any, S: Any, i: int) -> None:
 
 
 @inlined
-def _take_over(A: Any, S: Any, i: int, last: bool) -> bool:
-    """End slow start of senders that are through it; whether all are."""
+def _take_over(A: Any, S: Any, i: int) -> bool:
+    """End slow start of senders that are through it; whether the agents may begin.
+
+    A sender has its steps counted from its own start. All wait for those that start within as
+    many steps of the first one, as everybody does in training; later ones join when they come.
+    """
+    begun = A.intervals[i]
+    earliest = -1
+    for a in range(A.settings[_SENDERS]):
+        if A.mask[i, a]:
+            start = S.conn[A.flow_of[i, a]].start // A.settings[INTERVAL_NS]
+            if earliest < 0 or start < earliest:
+                earliest = start
     through = True
     for a in range(A.settings[_SENDERS]):
         if not A.mask[i, a]:
             continue
-        s = S.sub[S.conn[A.flow_of[i, a]].sub0]
+        c = S.conn[A.flow_of[i, a]]
+        start = c.start // A.settings[INTERVAL_NS]
+        s = S.sub[c.sub0]
         if s.agent_cwnd > 0:
             continue
-        if s.cwnd >= A.settings[_START] or s.ca_state != OPEN or last:
+        last = begun - start >= A.settings[_START_INTERVALS]
+        if begun > start and (s.cwnd >= A.settings[_START] or s.ca_state != OPEN or last):
             s.agent_cwnd = min(A.settings[_MAX], max(1, s.cwnd))
-        else:
+        elif start - earliest < A.settings[_START_INTERVALS]:
             through = False
     return through
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 CLASSICAL = tuple(name for name in CONTROLS if name != "agent")
 """Controls that need no agent."""
 _ROOT = Path(models.__file__).parent
-_SOURCES = ("envs", "policies", "rl", "closedloop.py", "../features", "../data/netsim/cc")
-"""Code that a policy's run depends on besides the simulator's."""
 
 
 def named(text: str) -> list[str]:
@@ -126,18 +123,10 @@ def identity(one: Entrant) -> str:
     """Hash of what plays under a name, for kept runs; empty for the simulator's own sources."""
     if one.name in CLASSICAL:
         return ""
-    policy = opened(one).policy
-    digest = hashlib.sha256(repr([policy.environment, policy.network, dict(policy.settings),
-                                  dict(policy.params), policy.kinds]).encode())  # fmt: skip
-    for key, array in sorted(policy.weights.items()):
-        digest.update(f"{key} {array.dtype} {array.shape}".encode() + array.tobytes())
-    for place in _SOURCES:
-        path = _ROOT / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.read_bytes())
-    if one.delay_ms:
-        digest.update(f"delay {one.delay_ms:g}".encode())
-    return digest.hexdigest()
+    from models.policies.identity import identity as of_policy
+
+    late = f" delay {one.delay_ms:g}" if one.delay_ms else ""
+    return of_policy(opened(one).policy) + late
 
 
 @cache

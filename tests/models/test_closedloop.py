@@ -18,7 +18,9 @@ from data.netsim.metrics import UNITS, Looks, simulate
 from data.netsim.network import Network
 from data.netsim.scenario import load
 from models.closedloop import Player, player
+from models.envs.loop import ACT
 from models.envs.nuwa import NuwaBatch, NuwaParams
+from models.envs.nuwa_loop import ACTIONS, K_HIGH, K_LOW
 from models.envs.scripted import nuwa_hold, tcco_hold
 from models.envs.stage import Stage
 from models.envs.tcco import TccoBatch
@@ -45,6 +47,45 @@ def test_agents_share_a_simulation_whenever_they_start():
     # The second starts after ten seconds.
     assert 100 < stage.decisions < 14 * 10 + 40
     assert batch.step_count[0] > batch.step_count[1] + 80
+
+
+def by_hand(spec, controller, field, seed, done):
+    """Metrics of a simulation whose levers are set to what was noted at each decision."""
+    network = Network(spec, controller, seed, watch=True)
+    looks = Looks(network)
+    stops = [(time - 1, None) for time in done] + [(time, looks) for time in looks.times_ns]
+    for time, look in sorted(stops, key=lambda stop: stop[0]):
+        network.advance_ns(time)
+        if look is None:
+            for sub, value in done[time + 1].items():
+                network.state.sub[field][sub] = value
+        else:
+            looks.look()
+    return looks.metrics()
+
+
+def test_unlike_agents_act_side_by_side_in_one_simulation():
+    """Each of two receivers has its own k, which is what a loop by hand would set."""
+    spec = next(iter(load("nuwa-fig8", {"duration_s": 14.05, "warmup_s": 2}).values()))
+    network = Network(spec, "nuwa", 3, watch=True)
+    batch = NuwaBatch(2, threads=1, stagger=False)
+    done = {}
+    factors = np.array([1.25, 0.25])
+
+    def act(batch):
+        acting = batch.phase == ACT
+        k = np.clip(factors * [batch.gain(0), batch.gain(1)], K_LOW, K_HIGH)
+        at = int(batch.intervals[0]) * 100_000_000
+        done[at] = {sub: k[sub] for sub in np.flatnonzero(acting).tolist()}
+        return np.array([[ACTIONS.index(factor)] for factor in factors.tolist()])
+
+    found = Stage(batch, [network, network], [0, 1]).play(act)
+    assert network.state.sub["agent_k"][:2].tolist() == [K_HIGH, K_LOW]
+    assert {len(those) for those in done.values()} == {1, 2}
+    assert found == [by_hand(spec, "nuwa", "agent_k", 3, done)]
+    alike = Network(spec, "nuwa", 3, watch=True)
+    held = Stage(NuwaBatch(2, threads=1, stagger=False), [alike, alike], [0, 1]).play(nuwa_hold)
+    assert found[0]["flows"]["first0"] > held[0]["flows"]["first0"]
 
 
 def test_what_an_agent_sees_is_what_it_saw_in_training():
@@ -105,8 +146,11 @@ def test_a_policy_plays_scenarios_of_many_shapes(name, paths, flows):
         assert row.keys() - {"flows"} <= UNITS.keys()
         assert len(row["flows"]) == flows
         assert row["goodput_mbps"] > 0.5
-    # Side by side or one by one, it comes to the same.
+    # Side by side or one by one, it comes to the same, but for what a decision costs.
+    assert rows[0]["decision_us"] != rows[1]["decision_us"]
     alone = [one.play([episode])[0] for episode in episodes]
+    for row in (*alone, *rows):
+        assert row.pop("decision_us") > 0
     assert alone == rows
 
 

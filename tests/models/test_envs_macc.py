@@ -193,3 +193,25 @@ def test_what_leaves_codels_queue_is_counted_when_its_service_begins() -> None:
     served = int(batch.networks[0].link("core")["served"]) - before
     assert left == pytest.approx(served)
     assert batch.values[0, router, macc.QUEUE] > 0
+
+
+def test_a_sender_that_starts_late_is_taken_over_after_its_own_slow_start() -> None:
+    """As in training: not with the first ones, when it has only just begun or not even that."""
+    late = {"flows.0.count": 2, "flows.0.start_gap_s": 8.1, "flows.0.start_spread_s": 0.0}
+    spec = fixed("macc-fig4", "droptail", {**late, "links.core.loss": 0.0})
+    batch = MaccBatch(1, spec, params={"senders": 2, "routers": ()}, threads=1, stagger=False)
+    batch.reset(0)
+    assert batch.mask[0].all()
+    # The first begins without the second; until then, nothing that is done for that has effect.
+    assert batch.networks[0].now_s < 4.0
+    taken = None
+    for _ in range(50):
+        batch.step(np.array([[2, 0]]))
+        first, second = batch.windows(0).tolist()
+        if second > 0 and taken is None:
+            taken = batch.networks[0].now_s, second
+    assert first < 420
+    assert taken is not None
+    # Slow start takes some 2 s to 200 segments; 25 steps from the first's start ended at 5.2 s.
+    assert 9.5 < taken[0] < 8.1 + 5.0
+    assert taken[1] >= 200

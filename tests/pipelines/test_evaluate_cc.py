@@ -9,7 +9,16 @@ from pipelines.cli import main
 
 NAMED = [
     *("tcco-fig9a", "tcco-fig9-loss", "tcco-fig10", "tcco-fig11", "tcco-table2"),
-    *("nuwa-table1", "nuwa-fig8", "nuwa-fig9", "nuwa-fig16", "macc-fig4", "mpcdg-table1"),
+    *(
+        "nuwa-table1",
+        "nuwa-fig8",
+        "nuwa-fig9",
+        "nuwa-fig14",
+        "nuwa-fig16",
+        "nuwa-fig17",
+        "macc-fig4",
+        "mpcdg-table1",
+    ),
     *("smartsbd-fig8", "smartsbd-fig9", "smartsbd-fig10", "smartsbd-table6"),
 ]
 

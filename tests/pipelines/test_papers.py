@@ -10,7 +10,11 @@ from data.netsim import scenario
 from data.netsim.cc import CONTROLS
 from data.netsim.metrics import UNITS
 from data.netsim.paper import split
-from pipelines.studies.papers import command
+from models.closedloop import Player
+from pipelines import controllers
+from pipelines.studies import acting
+from pipelines.studies.papers import command, rewards, timelines
+from tests.models import random_policies
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -95,6 +99,97 @@ def test_finished_runs_are_kept(small, tmp_path, capsys, monkeypatch):
     assert len(simulated) == 1
 
 
+LEARNED = """\
+  learned: {nuwa-rl: {called: magic}}
+  claims:
+    - {says: the agent is slower, metric: goodput_mbps, terms: [nuwa-rl], below: 9.9}
+    - {says: it is above 100, metric: goodput_mbps, terms: [nuwa-rl], above: 100}
+"""
+
+
+def test_a_given_agent_fills_its_rows_and_its_statements_are_judged(
+    small, tmp_path, capsys, monkeypatch
+):
+    small.write_text(SMALL.replace("  claims:\n", LEARNED), encoding="utf-8")
+    page = tmp_path / "papers.md"
+    arguments = ["--scenario", str(small), "--seeds", "2", "--work", str(tmp_path / "work")]
+    arguments += ["--out", str(page), "--json"]
+    assert command.main(arguments) == 0
+    without = verdicts(capsys.readouterr().out)
+    assert "No trained agent has been released" in page.read_text(encoding="utf-8")
+    assert len(without) == 7
+    made = Player(random_policies.policy("nuwa"))
+    monkeypatch.setattr(controllers, "player", lambda place: made)
+    given = [*arguments, "--agent", "nuwa-rl=reports/rl/nuwa/seed-7"]
+    assert command.main(given) == 0
+    found = json.loads(capsys.readouterr().out)[str(small)]
+    judged = {s["says"]: s["verdict"] for s in found["statements"]}
+    assert judged == {**without, "the agent is slower": "holds", "it is above 100": "does not hold"}
+    # Neither ``*`` nor a reading with controls of its own has the agent.
+    assert [(r["variant"], r["paper"]) for r in found["rows"] if r["cc"] == "nuwa-rl"] == [
+        ("", {"goodput_mbps": 9.9})
+    ]
+    text = page.read_text(encoding="utf-8")
+    assert "- `nuwa-rl`: nuwa trained for" in text
+    assert "/ 9.9 |" in next(line for line in text.splitlines() if line.startswith("| `nuwa-rl`"))
+    assert "| magic |" not in text
+    # Its runs are kept, too.
+    monkeypatch.setattr(made, "play", None)
+    assert command.main(given) == 0
+
+
+def test_fig_12_compares_the_rewards_of_the_agents_given(tmp_path, monkeypatch):
+    monkeypatch.setattr(rewards, "STEPS", 3)
+    one, other = (Player(random_policies.policy("nuwa", seed)) for seed in (3, 4))
+    sections, results = {}, {}
+    rewards.add(sections, results, {"tcco": one}, 2, tmp_path)
+    assert not sections
+    rewards.add(sections, results, {"nuwa-rl": one, "nuwa-ppo": other}, 2, tmp_path)
+    found = results[rewards.NAME]
+    assert len(found) == 4 * 3
+    assert found["nuwa_wired", "nuwa-rl"] != found["nuwa_4g", "nuwa-rl"]
+    judged = {v.claim.says for v in command_judge(sections[rewards.NAME], found)}
+    assert judged == {"PPO-LSTM is above what a fixed k of 7 gets"}
+
+
+def command_judge(variants, found):
+    from pipelines.studies.papers.claims import judge
+
+    return judge(variants, found)
+
+
+def test_a_timeline_adds_up_to_what_was_delivered():
+    spec = random_policies.scenario()
+    for who in ("cubic", Player(random_policies.policy("macc"))):
+        mbps, rtt_ms = timelines.series(spec, who, 0, 0.5)
+        assert mbps.shape == (4,)
+        assert mbps[1:].min() > 1.0
+        assert 20.0 < rtt_ms[-1] < 120.0
+
+
+def test_an_untrained_network_is_another_one_for_the_same_parts():
+    policy = random_policies.policy("macc")
+    found = acting.with_untrained({"macc": Player(policy)})
+    fresh = found[acting.UNTRAINED].policy
+    assert fresh.weights.keys() == policy.weights.keys()
+    assert any((fresh.weights[key] != policy.weights[key]).any() for key in policy.weights)
+    assert acting.with_untrained({"tcco": Player(policy)}).keys() == {"tcco"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("macc", "give NAME=PLACE"),
+        ("mac=there", "did you mean 'macc'"),
+        ("tcco=there", "an agent of macc: name one of tcco"),
+    ],
+)
+def test_an_agent_that_is_none_is_refused(text, message, monkeypatch):
+    monkeypatch.setattr(controllers, "player", lambda place: Player(random_policies.policy("macc")))
+    with pytest.raises(UserError, match=message):
+        acting.given([text])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -128,6 +223,8 @@ def test_papers_speak_of_metrics_controls_and_variants_there_are(name):
     paper = spec.paper
     labels = {"", *(command.load([name])[name] if paper.controllers else variants)}
     flows = {f.name if f.count == 1 else f"{f.name}{i}" for f in spec.flows for i in range(f.count)}
+    assert {*paper.learned} <= {*acting.names(), acting.UNTRAINED}
+    assert {label for one in paper.learned.values() for label in one.at} <= labels
     known = {*UNITS, *(f"flows.{flow}" for flow in flows)}
     assert {*paper.metrics} <= known
     assert {*paper.controllers} <= {*CONTROLS}
@@ -145,4 +242,4 @@ def test_papers_speak_of_metrics_controls_and_variants_there_are(name):
         assert claim.metric in known
         for cc, label in map(split, claim.named()):
             assert label in labels
-            assert cc == "*" or cc in CONTROLS
+            assert cc == "*" or cc in CONTROLS or cc in paper.learned

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from data.netsim.cc import CONTROLS
 from data.netsim.paper import Claim, split
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def judge(variants: dict[str, Scenario], results: Results) -> list[Verdict]:
     """Judge all claims of a scenario.
 
     A comparison holds when the 95 % interval of the difference (paired by seed, Student's t) lies
-    above zero, doesn't when it lies below, and is undecided between.
+    above zero, doesn't when it lies below, and is undecided between. Claims on a trained agent that
+    wasn't run are left out.
 
     Parameters
     ----------
@@ -55,7 +57,10 @@ def judge(variants: dict[str, Scenario], results: Results) -> list[Verdict]:
     for claim in paper.claims:
         everywhere = len(plain) > 1 and not any("@" in term for term in claim.named())
         for label in plain if everywhere else plain[:1]:
-            found.append(_judge(claim, label, everywhere, results))
+            terms = [split(term) for term in claim.named()]
+            agents = [(at or label, cc) for cc, at in terms if cc in paper.learned]
+            if all(agent in results for agent in agents):
+                found.append(_judge(claim, label, everywhere, results))
     return found
 
 
@@ -91,7 +96,7 @@ def _judge(claim: Claim, label: str, everywhere: bool, results: Results) -> Verd
 
 
 def _spread(terms: list[str], against: list[str], label: str, results: Results) -> list[str]:
-    """Write out ``*`` in terms: every control of that variant that ``against`` lacks."""
+    """Write out ``*`` in terms: every classical control of that variant that ``against`` lacks."""
     written = []
     for term in terms:
         cc, at = split(term)
@@ -99,7 +104,8 @@ def _spread(terms: list[str], against: list[str], label: str, results: Results) 
             written.append(term)
             continue
         others = {split(other)[0] for other in against}
-        present = [name for place, name in results if place == (at or label)]
+        here = [name for place, name in results if place == (at or label)]
+        present = [name for name in here if name in CONTROLS]
         written += [f"{name} @ {at}" if at else name for name in present if name not in others]
     return written
 

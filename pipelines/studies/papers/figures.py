@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from data.files import write_text
+from data.netsim.cc import CONTROLS
 from data.netsim.runner import intervals
 from pipelines.reporting.figures import COLOURS, style, svg
+from pipelines.studies.papers import timelines
 
 if TYPE_CHECKING:
     from data.netsim.scenario import Scenario
+    from models.closedloop import Player
     from pipelines.studies.papers.runs import Results
 
 SHARES_S = 2.0
@@ -23,25 +29,39 @@ def write(
     results: dict[str, Results],
     folder: Path,
     seeds: int,
-) -> dict[str, tuple[str, str]]:
-    """Draw the figures of those sections that have one.
+    agents: Mapping[str, Player],
+) -> dict[str, list[tuple[str, str]]]:
+    """Draw the figures of those sections that have some.
 
     Returns
     -------
     dict
-        Scenario -> (path relative to the folder's parent, caption).
+        Scenario -> (path relative to the folder's parent, caption) of each.
     """
-    written = {}
-    for name, (draw, caption) in FIGURES.items():
-        if name not in sections:
-            continue
+    written: dict[str, list[tuple[str, str]]] = {}
+
+    def keep(scenario: str, name: str, caption: str, draw: Callable[[], Any]) -> None:
         with style():
-            figure = draw(sections[name], results[name], seeds)
-            text = svg(figure, name, caption, standalone=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.svg").write_text(text, encoding="utf-8")
-        written[name] = f"{folder.name}/{name}.svg", caption
+            text = svg(draw(), name, caption, standalone=True)
+        write_text(folder / f"{name}.svg", text)
+        written.setdefault(scenario, []).append((f"{folder.name}/{name}.svg", caption))
+
+    for name, (draw, caption) in FIGURES.items():
+        if name in sections:
+            keep(name, name, caption, partial(draw, sections[name], results[name], seeds))
+    for name, (label, step_s, who, caption) in timelines.SHOWN.items():
+        if name in sections and who[0] in agents:
+            there = {one: agents.get(one, one) for one in who if one in agents or one in CONTROLS}
+            spec = sections[name][label]
+            keep(name, f"{name}-time", caption, partial(_over_time, spec, there, seeds, step_s))
     return written
+
+
+def _over_time(spec: Scenario, who: Mapping[str, Player | str], seeds: int, step_s: float) -> Any:
+    figure, axes = _axes(2)
+    timelines.drawn(axes, spec, who, seeds, step_s)
+    figure.tight_layout()
+    return figure
 
 
 def _axes(count: int) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from data.netsim.metrics import UNITS
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.studies.papers.runs import Results
 
 INTRO = """\
-# The papers' classical results, in the simulator
+# The papers' results, in the simulator
 
 Made by `make papers` (`pipelines/studies/papers`): nothing on this page was typed in but the
 papers' own numbers and the notes, which stand in `data/scenarios/netsim`. Means over {seeds} seeds
@@ -24,16 +25,24 @@ interval of the difference (paired by seed) lies on its side of zero, a factor w
 a tenth (or the share its scenario file states) of the paper's. Intervals aren't corrected for the
 number of comparisons. Schemes that the simulator hasn't are in the tables as the papers have them.
 
+{agents}
+
 Where a paper doesn't say a rate, delay or queue, the scenario's `source` line says what we took;
 "other readings" are the same scenario with another choice."""
+
+NO_AGENT = """\
+No trained agent has been released: what the papers say of theirs stands in the tables as they have
+it, and statements on agents aren't judged. `python -m pipelines.studies.papers.command --agent
+macc=reports/rl/macc/seed-7 --out docs/papers.md` fills in the rows of one that was trained."""
 
 
 def page(
     sections: dict[str, dict[str, Scenario]],
     results: dict[str, Results],
     verdicts: dict[str, list[Verdict]],
-    figures: dict[str, tuple[str, str]],
+    figures: dict[str, list[tuple[str, str]]],
     seeds: int,
+    agents: Sequence[str] = (),
 ) -> str:
     """Markdown of all sections.
 
@@ -42,18 +51,21 @@ def page(
     sections, results, verdicts : dict
         Scenario -> its variants, its runs and the verdicts on its claims.
     figures : dict
-        Scenario -> (path relative to the page, caption).
+        Scenario -> (path relative to the page, caption) of each.
     seeds : int
         Number of seeds of each run.
+    agents : sequence of str, optional
+        A line on each trained agent that plays.
     """
-    lines = [INTRO.format(seeds=seeds), "", *_summary(verdicts), ""]
+    shown = "\n".join(["Trained agents:", "", *(f"- {one}" for one in agents)])
+    intro = INTRO.format(seeds=seeds, agents=shown if agents else NO_AGENT)
+    lines = [intro, "", *_summary(verdicts), ""]
     for name, variants in sections.items():
         spec = next(iter(variants.values()))
         lines += [f"## {name}", "", f"{spec.title}. Source: {spec.source}.", ""]
         for metric in spec.paper.metrics:
             lines += [f"{_title(metric)}:", "", *_table(metric, variants, results[name]), ""]
-        if name in figures:
-            path, caption = figures[name]
+        for path, caption in figures.get(name, []):
             lines += [f"![{caption}]({path})", "", f"*{caption}*", ""]
         lines += [*_readings(spec), *_claims(verdicts[name])]
         if spec.paper.notes:
@@ -75,7 +87,9 @@ def _summary(verdicts: dict[str, list[Verdict]]) -> list[str]:
 
 def _title(metric: str) -> str:
     kind, _, flow = metric.partition(".")
-    return f"Goodput of `{flow}` (Mbit/s)" if kind == "flows" else f"`{metric}`, {UNITS[metric]}"
+    if kind == "flows":
+        return f"Goodput of `{flow}` (Mbit/s)"
+    return f"`{metric}`, {UNITS.get(metric, 'mean reward of a decision')}"
 
 
 def _table(metric: str, variants: dict[str, Scenario], results: Results) -> list[str]:
@@ -84,7 +98,8 @@ def _table(metric: str, variants: dict[str, Scenario], results: Results) -> list
     others = {
         (at, cc): value for name, at, cc, value in paper.numbers(other=True) if name == metric
     }
-    schemes = list(dict.fromkeys(cc for _, cc in others))
+    ours = {paper.learned[cc].called or cc for _, cc in results if cc in paper.learned}
+    schemes = list(dict.fromkeys(cc for _, cc in others if cc not in ours))
     rows = [[f"`{cc}`", *(_cell(metric, label, cc, variants, results) for label in variants)]
             for cc in dict.fromkeys(cc for _, cc in results)]  # fmt: skip
     first = next(iter(variants))
