@@ -168,7 +168,10 @@ def player(name: str, delay_ms: float = 0.0, zoo: Path | None = None) -> Player:
     if (folder / policies.ENTRY).is_file():
         return Player(of_entry(store.load(folder)), delay_ms)
     if (folder / "manifest.json").is_file():
-        raise UserError(f"{name}: a bundle, and bundles hold no policies yet: name a zoo entry")
+        raise UserError(
+            f"{name}: a bundle, and bundles hold no policies yet: name a zoo entry, a training's "
+            "folder, or registry:NAME"
+        )
     if (folder / "meta.json").is_file():
         raise UserError(f"{name}: a model, but no policy that sets windows")
     return Player(of_training(folder), delay_ms)

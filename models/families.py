@@ -62,6 +62,40 @@ FAMILIES: dict[str, Registered] = {
 """Name, as in ``cczoo train NAME`` and ``models.NAME`` of ``params.yaml``, -> the family."""
 
 
+@dataclass(frozen=True)
+class PolicyKind:
+    """A line of :data:`POLICIES`.
+
+    Attributes
+    ----------
+    environment : str
+        Key of `models.policies.scenes.ENVIRONMENTS`.
+    kind : int
+        Kind of parts that it decides for, of those that its environment has.
+    experiment : str
+        Name of the experiment in the tracking store that its registrations go to.
+    summary : str
+        What it is, in a few words.
+    """
+
+    environment: str
+    kind: int
+    experiment: str
+    summary: str
+
+
+POLICIES: dict[str, PolicyKind] = {
+    "tcco": PolicyKind("tcco", 0, "tcco", "windows of all subflows of a connection (TCCO)"),
+    "nuwa": PolicyKind("nuwa", 0, "nuwa", "k of a receiver that sets the window (Nuwa-RL)"),
+    "macc-sender": PolicyKind("macc", 0, "macc", "windows of senders (MA-CC)"),
+    "macc-router": PolicyKind("macc", 1, "macc", "drops of routers (MA-CC)"),
+}
+"""Name, as ``Meta.family`` has it, -> a kind of trained policy.
+
+Agents are trained, played and judged by their own registries (docs/architecture.md): a line here is
+what the registry of models and its gates ask."""
+
+
 class Family(Protocol):
     """What a family's module holds."""
 
@@ -127,15 +161,31 @@ def name_of(meta: Meta) -> str:
     Raises
     ------
     UserError
-        When no family of this version observes its features.
+        When no family of this version observes its features, or it is a policy.
     """
     name = find(meta)
     if name is not None:
         return name
+    if meta.family in POLICIES:
+        raise UserError(
+            f"model {meta.name!r}: a policy, which belongs to no family of models: play it with "
+            "cczoo evaluate cc, or cczoo league"
+        )
     raise UserError(
         f"model {meta.name!r}: no family of models observes {meta.family!r}: it was made by "
         "another version of cczoo, or its line in models/families.py is missing"
     )
+
+
+def kind_of(meta: Meta) -> str:
+    """Kind of policy, a key of :data:`POLICIES`, or family of a model, as :func:`name_of`."""
+    return meta.family if meta.family in POLICIES else name_of(meta)
+
+
+def experiment_of(meta: Meta) -> str:
+    """Experiment that registrations of a model go to; as :func:`kind_of`."""
+    name = kind_of(meta)
+    return POLICIES[name].experiment if name in POLICIES else FAMILIES[name].experiment
 
 
 def family_of(meta: Meta) -> Family:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from models.policies import ENTRY, WEIGHTS
 from pipelines.output import print_json
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLE = """examples:
   cczoo promote smartsbd-dt --dry-run
   cczoo promote smartsbd-dt --features data/processed/sbd.parquet --reason "lossy links"
+  cczoo promote tcco --reason "ten seeds"     # a policy: played in the league's families
   cczoo promote smartsbd-dt --log
 NAME is a registered model, NAME@ALIAS, NAME/VERSION or NAME?group=GROUP; @candidate by default."""
 
@@ -97,17 +98,42 @@ def _promote(args: argparse.Namespace, address: Any) -> dict[str, Any]:
     comparison = _comparison(args.features, settings, chosen, holder)
     findings = gates.judge(comparison, settings.promotion.gates)
     evidence = {
-        "gates": {gate: asdict(finding) for gate, finding in findings.items()},
+        "gates": {gate: finding.plain() for gate, finding in findings.items()},
         "settings": settings.promotion.model_dump(mode="json"),
-        "test_set": {**comparison.pairing.described, "counted": comparison.pairing.leading},
+        "test_set": _test_set(comparison, findings),
         "difference": _difference(comparison, chosen, holder),
     }
     result |= {**evidence, "problems": []}
     result["problems"] = [f"{g}: {f.reason}" for g, f in findings.items() if f.passed is False]
+    if not args.dry_run:
+        _log(name, to, findings)
     if result["problems"] or args.dry_run:
         return result | {"ok": not result["problems"]}
     move = aliases.Move(name, "promote", champion, to, champion, evidence, args.reason)
     return result | _moved(move, findings)
+
+
+def _test_set(comparison: Comparison, findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """What an audit needs to find the same test again; of a policy, what the gate played it in."""
+    if ENTRY in comparison.candidate.meta.files:
+        played = findings["control"].evidence
+        what = "of the league's families"
+        return {"what": what, "hash": played["scenarios"], "counted": "scenarios",
+                "scenarios": played["runs"]}  # fmt: skip
+    return {**comparison.pairing.described, "counted": comparison.pairing.leading}
+
+
+def _log(name: str, version: str, findings: Mapping[str, Finding]) -> None:
+    """Let the version say what each gate found, whether it is promoted or not."""
+    from pipelines import tracking
+    from pipelines.gates.outcome import WORDS
+
+    client = tracking.client()
+    for gate, finding in findings.items():
+        client.set_model_version_tag(name, version, f"gate.{gate}", WORDS[finding.passed])
+        for key, value in finding.logged.items():
+            shown = value if isinstance(value, str) else f"{value:.6g}"
+            client.set_model_version_tag(name, version, f"gate.{gate}.{key}", shown)
 
 
 def _moved(move: Move, findings: Mapping[str, Finding]) -> dict[str, Any]:
@@ -161,7 +187,7 @@ def _difference(comparison: Comparison, chosen: Any, holder: Any) -> dict[str, A
                 "features": len(model.meta.features),
                 "data_hash": model.meta.data_hash,
                 "git_commit": version.tags.get("git_commit", ""),
-                **{f"{f} bytes": len(model.read(f)) for f in ("model.json", "model.onnx")
+                **{f"{f} bytes": len(model.read(f)) for f in ("model.json", "model.onnx", WEIGHTS)
                    if f in model.meta.files},
             },
             "cost": comparison.costs(model),

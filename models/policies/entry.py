@@ -10,6 +10,7 @@ from pydantic import Field
 from data.errors import UserError
 from data.strict import Strict
 from features.spec import schema_hash
+from models import families
 from models.policies import ENTRY, RELEASED, WEIGHTS
 from models.policies.observed import actions, observation_hash, observed
 from models.policies.policy import Policy
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 FORMAT = 1
-FAMILIES = {("tcco", 0): "tcco", ("nuwa", 0): "nuwa", ("macc", 0): "macc-sender",
-            ("macc", 1): "macc-router"}  # fmt: skip
+FAMILIES = {(line.environment, line.kind): name for name, line in families.POLICIES.items()}
 """Environment and kind of part -> family of what is observed, as ``meta.json`` calls it."""
 
 

@@ -11,7 +11,7 @@ It imports nothing heavy at its top: settings are validated whenever ``params.ya
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -29,6 +29,10 @@ GATES: dict[str, str] = {
     "control": "pipelines.gates.control",
 }
 """Name -> module."""
+FOR_POLICIES = ("control",)
+"""Gates that are asked for a policy, whether settings name them or not."""
+FOR_FUNCTIONS = ("certificate", "budget")
+"""Gates that are asked for a function, which has no test set."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,18 @@ class Finding:
         One line for people.
     evidence : dict
         The numbers that the judgement rests on.
+    logged : dict
+        Those of them that stand with the version in the registry, as its tags.
     """
 
     passed: bool | None
     reason: str
     evidence: dict[str, Any] = field(default_factory=dict)
+    logged: dict[str, float | str] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """What an audit keeps of it."""
+        return {"passed": self.passed, "reason": self.reason, "evidence": self.evidence}
 
 
 class Gate(Protocol):
@@ -73,10 +84,31 @@ def gate(name: str) -> Gate:
     return cast(Gate, importlib.import_module(GATES[name]))
 
 
+def asked_of(
+    files: Collection[str], settings: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Gates that are asked for an entry, with their settings.
+
+    Parameters
+    ----------
+    files : collection of str
+        Names of the entry's files, which say what it is.
+    settings : mapping
+        ``promotion.gates``.
+    """
+    from models.store import POLICY
+
+    if POLICY in files:
+        return {name: settings.get(name, {}) for name in FOR_POLICIES}
+    if "model.onnx" not in files:
+        return {name: tree for name, tree in settings.items() if name in FOR_FUNCTIONS}
+    return dict(settings)
+
+
 def judge(comparison: Comparison, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Finding]:
-    """Ask every gate that ``promotion.gates`` names, in that order."""
+    """Ask every gate that ``promotion.gates`` names and that is meant for such an entry."""
     findings = {}
-    for name, tree in settings.items():
+    for name, tree in asked_of(comparison.candidate.meta.files, settings).items():
         asked = gate(name)
         where = f"promotion.gates.{name}"
         findings[name] = asked.check(comparison, asked.Settings.parse(tree, where))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from export.budget import FIGURES, cost
-from models.families import family, name_of
+from models.families import family, kind_of, name_of
+from models.policies import ENTRY
 
 if TYPE_CHECKING:
     from data.strict import Strict
@@ -57,16 +58,27 @@ class Comparison:
         from export.decisions import deployed
         from models.judged import Asked
 
+        self.check_alike()
         name = name_of(self.candidate.meta)
-        if self.champion is not None and name_of(self.champion.meta) != name:
-            raise UserError(
-                f"{self.name}: the champion is of the family {name_of(self.champion.meta)}, the "
-                f"candidate of {name}: register it under another name"
-            )
         chosen, params = family(name), self.settings_of(name)
         data = self.data or chosen.data(self.candidate.meta.family)
         asked = Asked(self.name, data, params, self.only, deployed)
         return chosen.paired(self.candidate, self.champion, asked)
+
+    def check_alike(self) -> None:
+        """Refuse to compare models of two families.
+
+        Raises
+        ------
+        UserError
+            When they are.
+        """
+        name = kind_of(self.candidate.meta)
+        if self.champion is not None and kind_of(self.champion.meta) != name:
+            raise UserError(
+                f"{self.name}: the champion is of the family {kind_of(self.champion.meta)}, the "
+                f"candidate of {name}: register it under another name"
+            )
 
     @cached_property
     def _proofs(self) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
@@ -88,7 +100,15 @@ class Comparison:
         return self._proofs[key]
 
     def costs(self, model: ZooModel) -> dict[str, Any]:
-        """Costs of the model as C, from a proof made already or else from one of C alone."""
+        """Costs of the model as C, from a proof made already or else from one of C alone.
+
+        A policy is no C: its cost is that of a decision in torch (us).
+        """
+        if ENTRY in model.meta.files:
+            from models.closedloop import Player
+            from models.policies.entry import of_entry
+
+            return {"decision_us": Player(of_entry(model)).decision_us}
         known = [proof for key, proof in self._proofs.items() if key[0] == str(model.directory)]
         measured = [t for proof in known for t in proof["targets"] if t["target"] == "c"]
         measured = measured or self.proof(model, ["c"])["targets"]

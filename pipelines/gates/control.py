@@ -23,66 +23,74 @@ class Settings(Strict):
     margin : float
         Loss of mean power against the champion that is let pass, in multiples of CUBIC's.
     worst : float
-        Least mean power of a family of scenarios, in multiples of CUBIC's.
+        Least mean power of a family of scenarios, in multiples of CUBIC's there.
     neighbour : float
-        Least goodput of a CUBIC flow beside it, in multiples of what it has beside another one.
+        Least goodput of CUBIC flows beside it, in multiples of what they have beside another one.
     decision_us : float
         Most that a decision may cost (us).
-    seeds : int
-        Runs of each scenario.
+    each : int
+        Scenarios of each of the league's families.
     """
 
     margin: float = Field(0.05, ge=0, le=10)
     worst: float = Field(0.5, ge=0, le=10)
     neighbour: float = Field(0.5, ge=0, le=10)
     decision_us: float = Field(5_000.0, gt=0, le=1e9)
-    seeds: int = Field(4, ge=1, le=1000)
+    each: int = Field(5, ge=1, le=1000)
 
 
 def check(comparison: Comparison, settings: Settings) -> Finding:
-    """Play both in the scenarios of `models.policies.proving`; not for other kinds of models."""
+    """Play both in the league's families, beside CUBIC; not for other kinds of models."""
     from models.closedloop import Player
-    from models.policies import ENTRY, proving
+    from models.policies import ENTRY
     from models.policies.entry import of_entry
     from models.stats.intervals import by_connection
+    from pipelines.gates import played
 
     if ENTRY not in comparison.candidate.meta.files:
         return Finding(None, "no policy")
+    comparison.check_alike()
     player = Player(of_entry(comparison.candidate))
-    sets = proving.scenarios(proving.paths_of(player))
-    found = proving.powers(player, sets, settings.seeds)
-    families = {name: float(values.mean()) for name, values in found.items() if name in sets}
-    every = np.concatenate([found[name] for name in families])
-    worst = min(families, key=lambda name: families[name])
-    neighbour = float(found["neighbour"].mean())
+    judge = played.Judge.of(played.scenes(player, settings.each))
+    found = judge.played(player)
+    means = found.means
+    worst = min(means, key=lambda name: means[name])
+    neighbour = min(found.left.values())
     evidence: dict[str, Any] = {
-        "scenarios": proving.digest(sets),
-        "power": float(every.mean()),
-        "families": families,
+        "scenarios": judge.digest,
+        "runs": judge.count,
+        "power": float(found.every.mean()),
+        "worst": means[worst],
+        "worst_in": worst,
+        "families": means,
         "neighbour": neighbour,
         "decision_us": player.decision_us,
     }
     problems = []
-    if families[worst] < settings.worst:
-        problems.append(f"less than {settings.worst:g} of CUBIC's power when {worst}")
+    if means[worst] < settings.worst:
+        problems.append(f"less than {settings.worst:g} of CUBIC's power in {worst}")
     if neighbour < settings.neighbour:
-        problems.append(f"leaves a CUBIC flow less than {settings.neighbour:g} of its goodput")
+        problems.append(f"leaves CUBIC flows less than {settings.neighbour:g} of their goodput")
     if player.decision_us > settings.decision_us:
         problems.append(f"a decision costs more than {settings.decision_us:g} us")
     if comparison.champion is not None:
         try:
-            before = proving.powers(Player(of_entry(comparison.champion)), sets, settings.seeds)
+            before = judge.played(Player(of_entry(comparison.champion)))
         except UserError as error:
             # What observed otherwise can't be played any more: a person has to decide.
             problems.append(f"the champion can't be played: {error}")
         else:
-            lost = every - np.concatenate([before[name] for name in families])
+            lost = found.every - before.every
             evidence["difference"] = by_connection(lost, np.arange(len(lost)))
             if lost.mean() < -settings.margin and evidence["difference"]["high"] < 0:
                 problems.append(f"{lost.mean():+.3f} of CUBIC's power against the champion")
     figures = (
-        f"power {evidence['power']:.2f} of CUBIC's, {families[worst]:.2f} when {worst}; leaves a "
-        f"CUBIC flow {neighbour:.2f} of its goodput; {player.decision_us:.0f} us a decision "
-        f"(scenarios {evidence['scenarios'][:12]})"
+        f"power {evidence['power']:.2f} of CUBIC's, {means[worst]:.2f} in {worst}; leaves "
+        f"CUBIC flows {neighbour:.2f} of their goodput; {player.decision_us:.0f} us a decision "
+        f"({judge.count} scenarios, {judge.digest[:12]})"
     )
-    return Finding(not problems, "; ".join([*problems, figures]), evidence)
+    logged = {key: value for key, value in evidence.items() if key != "families"}
+    logged |= {f"families.{name}": value for name, value in means.items()}
+    if "difference" in evidence:
+        logged |= {"difference": evidence["difference"]["mean"]}
+    return Finding(not problems, "; ".join([*problems, figures]), evidence, logged)

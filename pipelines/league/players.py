@@ -100,13 +100,17 @@ def fits(one: Entrant, spec: Scenario) -> bool:
     """
     name = one.name
     if name not in CLASSICAL:
-        policy = opened(one)
-        try:
-            return not policy.check(spec).routers
-        except UserError:
-            return False
+        return placed(opened(one), spec)
     paths = [len(flow.paths) for flow in spec.flows if flow.measure and flow.cc is None]
     return name not in COUPLED or min(paths, default=1) > 1
+
+
+def placed(policy: Player, spec: Scenario) -> bool:
+    """Whether a policy can be put into a scenario of the league, where it runs no queue."""
+    try:
+        return not policy.check(spec).routers
+    except UserError:
+        return False
 
 
 def play(one: Entrant, spec: Scenario, seed: int) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Store zoo entries in the registry as versions of registered models, and fetch them again.
 
 A version's artifacts are a model in MLflow's own ONNX format with the zoo entry, every file of
-it, under ``entry/``; its tags hold the entry's hash. See docs/registry.md.
+it, under ``entry/``, or that alone where it is a policy's; its tags hold the entry's hash. See
+docs/registry.md.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import numpy as np
 from data.errors import UserError, unknown_name
 from data.place import everything, scratch
 from models import store
+from models.policies import ENTRY as ENTRY_POLICY
+from models.policies import WEIGHTS
 from pipelines import tracking
 from pipelines.registry import owner
 
@@ -112,13 +115,11 @@ def entry_hash(files: Mapping[str, bytes]) -> str:
 
 def entry_tags(model: store.ZooModel) -> dict[str, str]:
     """Tags that describe a version's entry."""
-    from export.source import source_of
-
     meta = model.meta
     files = {name: model.read(name) for name in (*meta.files, "meta.json")}
     return {
         "entry_hash": entry_hash(files),
-        "model_hash": source_of(model).model_hash,
+        "model_hash": model_hash(model),
         "schema_hash": meta.schema_hash,
         "data_hash": meta.data_hash,
         "family": meta.family,
@@ -126,15 +127,26 @@ def entry_tags(model: store.ZooModel) -> dict[str, str]:
     }
 
 
+def model_hash(model: store.ZooModel) -> str:
+    """SHA-256 of what answers: an integer form, an ONNX file, or a policy's own two files."""
+    if ENTRY_POLICY not in model.meta.files:
+        from export.source import source_of
+
+        return source_of(model).model_hash
+    hashes = {name: model.meta.files[name] for name in (ENTRY_POLICY, WEIGHTS)}
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
+
+
 def log_entry(active: tracking.Run, name: str, directory: Path) -> str:
     """Send an entry's files as artifacts of a run; returns their address."""
     model = store.load(directory)
     kept = {*model.meta.files, "meta.json"}
-    vectors = model.read_json("vectors.json")["values"][:8]
     with scratch("register") as folder:
         to = folder / "model"
-        tracking.save_onnx(directory / "model.onnx", np.array(vectors, dtype=np.float32), to)
-        (to / ENTRY).mkdir()
+        if "model.onnx" in kept:
+            vectors = np.array(model.read_json("vectors.json")["values"][:8], dtype=np.float32)
+            tracking.save_onnx(directory / "model.onnx", vectors, to)
+        (to / ENTRY).mkdir(parents=True)
         for file in kept:
             shutil.copy(directory / file, to / ENTRY / file)
         active.log_artifacts(to, f"models/{name}")

@@ -14,12 +14,12 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import file_hash
-from models import store
-from models.families import FAMILIES, name_of
+from models import policies, store
+from models.families import FAMILIES, experiment_of, name_of
 from models.meta import read_meta
 from pipelines import params, tracking
 from pipelines.output import print_json
-from pipelines.registry import outbox
+from pipelines.registry import entries, of_policies, outbox
 from pipelines.registry.outbox import Training
 from pipelines.results import NUMBERS, REGISTERED
 
@@ -67,10 +67,15 @@ def run(args: argparse.Namespace) -> int:
     certificates = read_certificates(args.certificates)
     metrics = NUMBERS.read_at(args.headline)
     results = []
-    for entries in by_family(args.zoo or store.TRAINED).values():
-        tags = {name: tags_of(path, certificates, args.budget) for name, path in entries.items()}
-        trained = training("make repro", entries, args.params, metrics, args.features, tags=tags)
+    zoo = args.zoo or store.TRAINED
+    for found in by_experiment(zoo).values():
+        tags = {name: tags_of(path, certificates, args.budget) for name, path in found.items()}
+        trained = training("make repro", found, args.params, metrics, args.features, tags=tags)
         results.append(register(replace(trained, reports=args.reports), offline=offline))
+    played = [store.load(zoo / name) for name in policies.kept(zoo)]
+    results += [
+        register(one, offline=offline) for one in of_policies.trainings("make repro", played)
+    ]
     if args.out is not None:
         kept = {
             "run": ", ".join(result["run"] for result in results),
@@ -81,16 +86,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def by_family(zoo: Path) -> dict[str, dict[str, Path]]:
-    """Entries that the registry takes: family -> registered name -> directory.
+def by_experiment(zoo: Path) -> dict[str, dict[str, Path]]:
+    """Models that the registry takes: experiment -> registered name -> directory.
 
-    The registry keeps models as ONNX, which a function's table (nuwa-tanh) doesn't have.
+    The registry keeps them as ONNX, which a function's table (nuwa-tanh) doesn't have; policies are
+    `pipelines.registry.of_policies`'.
     """
     found: dict[str, dict[str, Path]] = {}
     for name in store.names(zoo):
         model = store.load(zoo / name)
         if "model.onnx" in model.meta.files:
-            found.setdefault(name_of(model.meta), {})[model.meta.name] = model.directory
+            found.setdefault(experiment_of(model.meta), {})[model.meta.name] = model.directory
     return found
 
 
@@ -201,9 +207,7 @@ def tags_of(
     directory: Path, certificates: Mapping[str, Mapping[str, Any]], budget: str = ""
 ) -> dict[str, str]:
     """Tags of a version that its entry doesn't state: certificate and budget."""
-    from export.source import source_of
-
-    certificate = certificates.get(source_of(store.load(directory)).model_hash)
+    certificate = certificates.get(entries.model_hash(store.load(directory)))
     tags = {"budget": budget or "none", "certificate": "none"}
     if certificate is not None:
         tags["certificate"] = "valid" if certificate["ok"] else "failed"

@@ -18,7 +18,8 @@ EXAMPLE = """examples:
   cczoo zoo reproduced                       # are the models trained here those released?
   cczoo zoo release smartsbd-dt --dry-run    # what models/trained has, through all gates
   cczoo zoo release build/neural/smartsbd-neural --zoo my-zoo
-  cczoo zoo release reports/rl/macc/seed-7   # an agent's best network, as policies"""
+  cczoo zoo release reports/rl/macc/seed-7   # an agent's best network, as policies
+  cczoo zoo register tcco                    # for cczoo promote tcco, registry:tcco@champion"""
 
 
 SEEDS = 5
@@ -29,6 +30,7 @@ ACTIONS = {
     "reproduced": ("pipelines.zoo.reproduced", "run"),
     "release": ("pipelines.zoo.release", "run"),
     "add": ("pipelines.zoo.add", "add"),
+    "register": ("pipelines.zoo.register", "run"),
     "certify": ("pipelines.zoo.add", "certify"),
     "docs": ("pipelines.zoo.docs", "run"),
 }
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the result as JSON")
     shared.add_argument("--zoo", type=Path, help="another zoo than the repository's")
-    names = "list|show|verify|prove|reproduced|release|add|docs"
+    names = "list|show|verify|prove|reproduced|release|add|register|docs"
     actions = parser.add_subparsers(dest="action", required=True, metavar=names)
 
     def action(name: str, text: str, example: str) -> argparse.ArgumentParser:
@@ -84,6 +86,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "entries", nargs="+", help="a model's directory, a function's name, or an agent's training"
     )
     add.add_argument("--seeds", type=int, default=SEEDS, help=SEEDS_HELP)
+    register = action(
+        "register",
+        "keep policies in the MLflow registry, as candidates for promotion",
+        "cczoo zoo register reports/rl/macc/seed-7",
+    )
+    register.add_argument(
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="a policy's name in the zoo, its directory, or the folder of an agent's training",
+    )
+    register.add_argument("--seeds", type=int, default=SEEDS, help=SEEDS_HELP)
+    register.add_argument(
+        "--offline", action="store_true", help="keep the record on disk, to be sent later"
+    )
     certify = actions.add_parser(
         "certify",
         parents=[shared],

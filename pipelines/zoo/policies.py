@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 REPLAY, CURVE = "replay.json", "curve.json"
-GATES = ("control",)
-"""Gates that are asked for a policy."""
 
 
 def is_training(folder: Path) -> bool:

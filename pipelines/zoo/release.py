@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from models.store import ZooModel
     from pipelines.params import Params
 
-FUNCTION_GATES = ("certificate", "budget")
-"""Gates that are asked for a function, which has no test set."""
-
 
 @dataclass(frozen=True)
 class Released:
@@ -161,13 +158,7 @@ def _judged(
 ) -> list[tuple[str, Any]]:
     from pipelines import gates
     from pipelines.gates.comparison import Comparison
-    from pipelines.zoo import policies
 
-    asked = dict(settings.promotion.gates)
-    if policies.is_policy(model):
-        asked = {name: asked.get(name, {}) for name in policies.GATES}
-    elif "model.onnx" not in model.meta.files:
-        asked = {name: tree for name, tree in asked.items() if name in FUNCTION_GATES}
     comparison = Comparison(
         name=model.meta.name,
         candidate=model,
@@ -176,7 +167,7 @@ def _judged(
         settings_of=settings.models.of,
         only={},
     )
-    return list(gates.judge(comparison, asked).items())
+    return list(gates.judge(comparison, settings.promotion.gates).items())
 
 
 def _write(

@@ -23,7 +23,9 @@ from models.rl.layout import Layout
 from models.rl.networks import NETWORKS
 from models.rl.runner import make
 from pipelines.cli import main
-from pipelines.gates import control
+from pipelines.gates import control, played
+from pipelines.league import capacity, draw, scores
+from pipelines.league.families import FAMILIES
 from pipelines.zoo import policies
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -132,42 +134,41 @@ def test_rows_of_policies_stand_beside_those_of_controls(zoo, capsys):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(proving, "FAMILIES", {"steady": ({"rate_mbps": 8.0},)})
-    monkeypatch.setattr(proving, "DURATION_S", 4.0)
-    monkeypatch.setattr(proving, "WARMUP_S", 1.0)
-    return proving.scenarios(1)
+    few = {name: played.FAMILIES[name] for name in ("lossy", "friendly")}
+    monkeypatch.setattr(played, "FAMILIES", few)
+    return draw.scenarios(few, each=1)
 
 
 def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, small, monkeypatch):
     (tmp_path / "params.yaml").write_text(
-        "promotion: {gates: {control: {worst: 0.0, neighbour: 0.0, seeds: 2}}}"
+        "promotion: {gates: {control: {worst: 0.0, neighbour: 0.0, each: 1}}}"
     )
     given = ["--zoo", f"{tmp_path}/zoo", "--params", f"{tmp_path}/params.yaml", "--json"]
     assert main(["zoo", "release", f"{zoo}/macc-tcp", *given]) == 0
     record = json.loads((tmp_path / "zoo" / "macc-tcp" / "release.json").read_text())
     reason = record["gates"]["control"]["reason"]
-    assert proving.digest(small)[:12] in reason
+    assert draw.digest(small)[:12] in reason
     costs = json.loads((tmp_path / "zoo" / "macc-tcp" / "costs.json").read_text())
     assert costs["rows"][0]["ns_per_decision"] > 0
     capsys.readouterr()
     assert main(["zoo", "release", f"{zoo}/macc-tcp", *given]) == 1
     assert "the same model" in capsys.readouterr().out
     # A policy that is released in its place is played beside it.
-    (tmp_path / "params.yaml").write_text("promotion: {gates: {control: {worst: 9, seeds: 2}}}")
+    (tmp_path / "params.yaml").write_text("promotion: {gates: {control: {worst: 9, each: 1}}}")
     other = policy("macc", seed=9).only("macc-tcp")
     files = {**entry.files(other), "replay.json": json.dumps(replay.recorded(other)).encode()}
     files |= {"metrics.json": b"{}", "card.md": b"# other"}
     store.save(tmp_path / "other", entry.meta(other, "test"), files)
-    played, powers = [], proving.powers
+    seen, play = [], played.Judge.played
 
-    def counted(one, sets, seeds):
-        played.append(one.policy.weights)
-        return powers(one, sets, seeds)
+    def counted(judge, one):
+        seen.append(one.policy.weights)
+        return play(judge, one)
 
-    monkeypatch.setattr(proving, "powers", counted)
+    monkeypatch.setattr(played.Judge, "played", counted)
     assert main(["zoo", "release", f"{tmp_path}/other", *given]) == 1
     assert "less than 9 of CUBIC's power" in capsys.readouterr().out
-    assert len(played) == 2
+    assert len(seen) == 2
 
     own, of_entry = store.load(tmp_path / "other").read(names.WEIGHTS), entry.of_entry
 
@@ -186,9 +187,26 @@ def test_the_gate_compares_with_cubic_and_not_with_other_models(small):
         candidate, champion = store.load("smartsbd-dt"), None
 
     assert control.check(Comparison, control.Settings()).passed is None
-    found = proving.powers(Player(policy("nuwa")), small, 2)
-    assert found.keys() == {"steady", proving.BESIDE, "neighbour"}
-    assert all(len(values) == 2 for values in found.values())
+    judge = played.Judge.of({"lossy": small[:1], "friendly": small[1:]})
+    found = judge.played(Player(policy("nuwa")))
+    assert found.power.keys() == {"lossy", "friendly"}
+    assert found.left.keys() == {"friendly"}
+    # CUBIC beside CUBIC has all of itself, whatever the metric makes of it.
+    rows = scores.rows(small, capacity.of_all(small), judge.runs, ("cubic",))
+    assert rows[small[1].name, "cubic"]["left"] == 1.0
+
+
+def test_each_policy_is_proved_in_the_families_that_it_fits():
+    """TCCO on all paths that it has subflows for; routers, which fit none, on queues of theirs."""
+    receiver = played.scenes(Player(policy("nuwa")), 2)
+    assert [*receiver] == ["constant", "stepping", "traces", "lossy", "friendly"]
+    assert {len(family) for family in receiver.values()} == {2}
+    tcco = played.scenes(Player(policy("tcco")), 2)
+    assert [*tcco] == [*FAMILIES]
+    assert all(len(one.spec.flows[0].paths) == 2 for one in tcco["mptcp-shared"])
+    routers = played.scenes(Player(policy("macc").only("macc-aqm")), 2)
+    assert routers.keys() == {*proving.FAMILIES, proving.BESIDE}
+    assert len({one.name for family in routers.values() for one in family}) == 12
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""How a policy does in the league's families, beside CUBIC: what the control gate judges by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.netsim.metrics import simulate
+from models.policies import proving
+from pipelines.league import capacity, draw, players, scores
+from pipelines.league.draw import Drawn
+from pipelines.league.families import FAMILIES, REFERENCE
+from pipelines.studies.papers.runs import Run, flat
+
+if TYPE_CHECKING:
+    from models.closedloop import Player
+    from pipelines.league.metrics import Row
+
+OWN = "policy"
+Scenes = dict[str, list[Drawn]]
+"""Family -> scenarios."""
+
+
+def scenes(player: Player, each: int) -> Scenes:
+    """The first scenarios of each family of the league's published list that a policy fits.
+
+    Routers fit none of them, since all queues are FIFO: they are proved in scenarios of their own
+    (`models.policies.proving`), each with as many seeds.
+
+    Parameters
+    ----------
+    player : Player
+    each : int
+        Scenarios of a family.
+    """
+    found: Scenes = {}
+    for family in FAMILIES:
+        drawn = draw.scenarios([family], each=max(each, draw.EACH))
+        if fitting := [one for one in drawn if players.placed(player, one.spec)]:
+            found[family] = fitting[:each]
+    if found:
+        return found
+    return {
+        family: [
+            Drawn(family, f"{family}-{i:02d}-{seed}", seed, spec)
+            for i, spec in enumerate(specs)
+            for seed in range(each)
+        ]
+        for family, specs in proving.scenarios().items()
+    }
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Scenarios with what CUBIC does there.
+
+    Attributes
+    ----------
+    families : mapping
+        Family -> its scenarios.
+    runs : mapping
+        (scenario, ``cubic``) -> metrics.
+    """
+
+    families: Scenes
+    runs: Mapping[tuple[str, str], Run]
+
+    @classmethod
+    def of(cls, families: Scenes) -> Judge:
+        """Play CUBIC in all scenarios."""
+        runs = {
+            (one.name, REFERENCE): flat(simulate(one.spec, REFERENCE, one.seed))
+            for one in _all(families)
+        }
+        return cls(families, runs)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all scenarios."""
+        return draw.digest(_all(self.families))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(_all(self.families))
+
+    def played(self, player: Player) -> Figures:
+        """Play a policy in all scenarios."""
+        drawn = _all(self.families)
+        runs = dict(self.runs)
+        for family in self.families.values():
+            own = player.play([(one.spec, one.seed) for one in family])
+            runs |= {(one.name, OWN): flat(row) for one, row in zip(family, own, strict=True)}
+        rows = scores.rows(drawn, capacity.of_all(drawn), runs, (OWN, REFERENCE))
+        power = {}
+        for name, family in self.families.items():
+            cubic = np.mean(_column(rows, family, REFERENCE, "power"))
+            power[name] = _column(rows, family, OWN, "power") / cubic
+        left = {
+            name: float(np.mean(_column(rows, family, OWN, "left")))
+            for name, family in self.families.items()
+            if all(map(scores.has_neighbours, family))
+        }
+        return Figures(power, left)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a policy got.
+
+    Attributes
+    ----------
+    power : dict
+        Family -> the league's power in each scenario over CUBIC's mean there, float64 array [N].
+    left : dict
+        Family with CUBIC neighbours -> their goodput over what they get beside CUBIC, the mean.
+    """
+
+    power: dict[str, NDArray[np.float64]]
+    left: dict[str, float]
+
+    @property
+    def every(self) -> NDArray[np.float64]:
+        """Power in all scenarios, float64 array [N]."""
+        return np.concatenate(list(self.power.values()))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean power of each family."""
+        return {name: float(values.mean()) for name, values in self.power.items()}
+
+
+def _all(families: Scenes) -> list[Drawn]:
+    return [one for family in families.values() for one in family]
+
+
+def _column(
+    rows: Mapping[tuple[str, str], Row], family: Sequence[Drawn], cc: str, name: str
+) -> NDArray[np.float64]:
+    """A figure of a player in a family; what it hasn't is 0: nothing came through."""
+    return np.array([rows[one.name, cc][name] or 0.0 for one in family])

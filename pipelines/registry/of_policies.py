@@ -1,0 +1,64 @@
+"""What the registry keeps of trainings of policies: their entries, settings and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from models.families import experiment_of
+from models.policies import ENTRY
+from pipelines.registry.outbox import Training
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
+
+LEARNED_IN = "simulation"
+"""In place of a data hash: what they learn from is drawn, by settings that are kept."""
+TAGS = {"budget": "none", "certificate": "none"}
+"""Of a version: nothing proves a policy yet."""
+
+
+def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
+    """Records of policies, one for each agent's settings: senders and routers learned together.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run.
+    found : iterable of ZooModel
+        Entries of policies.
+    """
+    grouped: dict[str, list[ZooModel]] = {}
+    for model in found:
+        said = model.read_json(ENTRY)
+        grouped.setdefault(repr([said["agent"], said["settings"]]), []).append(model)
+    return [_training(run, models) for models in grouped.values()]
+
+
+def _training(run: str, models: list[ZooModel]) -> Training:
+    said = models[0].read_json(ENTRY)
+    metrics: dict[str, float] = {}
+    for model in models:
+        metrics |= figures(model.meta.name, model.read_json("metrics.json"))
+    return Training(
+        experiment=experiment_of(models[0].meta),
+        run=f"{run}: {said['agent']}",
+        params={"training": said["settings"], "environment": said["params"]},
+        metrics=metrics,
+        dataset_hash=LEARNED_IN,
+        entries={model.meta.name: model.directory for model in models},
+        tags={model.meta.name: dict(TAGS) for model in models},
+    )
+
+
+def figures(name: str, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Means of a policy's own rows beside classical controls, by names that MLflow takes."""
+    found = {}
+    for row in metrics.get("evaluated", []):
+        if row["cc"] == name:
+            where = "/".join(filter(None, (row["scenario"], row["variant"])))
+            for metric, value in row["metrics"].items():
+                key = re.sub(r"[^\w./ -]", "-", f"{name}/{where}/{metric}")
+                found[key] = float(value["mean"])
+    return found

@@ -1,0 +1,58 @@
+"""``cczoo zoo register``: keep policies in the MLflow registry, as candidates for promotion."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.errors import UserError
+from data.place import scratch
+from pipelines.output import print_json
+
+if TYPE_CHECKING:
+    from models.store import ZooModel
+
+
+def run(args: argparse.Namespace) -> int:
+    """Register each name's policies as new versions, each with its ``@candidate``."""
+    from data.command_line import made_by
+    from pipelines import tracking
+    from pipelines.registry import of_policies, register
+
+    if not register.is_offline(args.offline):
+        tracking.check_store()
+    with scratch("register") as held:
+        found = [model for name in args.names for model in entries_of(name, args, held)]
+        sent = [register.send(one, args.offline) for one in of_policies.trainings(made_by(), found)]
+    versions = {name: version for one in sent for name, version in one["versions"].items()}
+    if args.json:
+        print_json({"registered": versions, "waiting": [one["waiting"] for one in sent
+                                                        if "waiting" in one]})  # fmt: skip
+    return 0
+
+
+def entries_of(name: str, args: argparse.Namespace, held: Path) -> list[ZooModel]:
+    """Policies that a name stands for: an entry, or those of a training's best network.
+
+    Raises
+    ------
+    UserError
+        When there is none, it is no policy, or it isn't what it says.
+    """
+    from pipelines.sources import open_model
+    from pipelines.zoo import policies, verify
+
+    if os.sep in name and policies.is_training(Path(name)):
+        return policies.made(Path(name), held, args.seeds)
+    model = open_model(name, args.zoo)
+    if not policies.is_policy(model):
+        raise UserError(
+            f"{name}: no policy: its training registers a model of {model.meta.family!r} itself "
+            "(cczoo train, docs/registry.md)"
+        )
+    problems = verify.verify_entry(model)["problems"]
+    if problems:
+        raise UserError(f"{name}: not registered: {'; '.join(problems)}")
+    return [model]
