@@ -1,0 +1,1 @@
+"""Measures trained agents against bars, in conditions out of range, and for fairness."""

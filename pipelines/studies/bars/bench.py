@@ -1,0 +1,150 @@
+"""Runs of one agent and of what it is compared with, all kept as soon as they are finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.netsim.cc import CONTROLS
+from data.netsim.scenario import Scenario, load
+from pipelines.studies.episodes import Act, returns
+from pipelines.studies.papers.runs import Kept, Run, Task, flat, sources
+
+if TYPE_CHECKING:
+    from models.closedloop import Player
+    from models.envs.batching import Batching
+
+Floats = NDArray[np.float64]
+Episode = tuple[Scenario, int]
+AGENT = "trained"
+"""Who plays, where a control could be named."""
+_AT_ONCE = 8
+"""Runs of an agent that are played side by side; a killed command loses as many at most."""
+
+
+class Script(Protocol):
+    """A policy by hand, as something that plays.
+
+    Attributes
+    ----------
+    identity : str
+        Hash of all that its runs depend on besides the simulator.
+    """
+
+    identity: str
+
+    def play(self, episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+        """Run scenarios, each with a seed."""
+        ...
+
+
+class Bench:
+    """Where an agent is measured.
+
+    Parameters
+    ----------
+    player : Player
+        The agent.
+    seeds : int
+        Runs of each.
+    kept : Kept
+        Finished runs.
+    """
+
+    def __init__(self, player: Player, seeds: int, kept: Kept) -> None:
+        self.player, self.seeds, self.kept = player, seeds, kept
+
+    @cached_property
+    def identity(self) -> str:
+        """Hash of what plays as the agent."""
+        from models.policies.identity import identity
+
+        return identity(self.player.policy)
+
+    def named(self, name: str, label: str = "", **settings: Any) -> list[Episode]:
+        """Episodes of a named scenario, one a seed; settings are keys with ``__`` for dots."""
+        changes = {key.replace("__", "."): value for key, value in settings.items()}
+        return self.of(load(name, changes)[label])
+
+    def of(self, spec: Scenario) -> list[Episode]:
+        """Episodes of one scenario, one a seed."""
+        return [(spec, seed) for seed in range(self.seeds)]
+
+    def runs(self, episodes: Sequence[Episode], who: str | Script = AGENT) -> list[Run]:
+        """Metrics of all episodes in their order: those that are kept, or of runs made now.
+
+        Parameters
+        ----------
+        episodes : sequence of (Scenario, int)
+        who : str or Script, optional
+            A control's name, `AGENT`, or a policy by hand.
+        """
+        from data.netsim.metrics import simulate
+
+        name = who if isinstance(who, str) else AGENT
+        identity = "" if who in CONTROLS else self.identity if who == AGENT else who.identity
+        keys = [_key(Task("bars", "", name, seed, spec), identity) for spec, seed in episodes]
+        missing = [(key, one) for key, one in zip(keys, episodes, strict=True)
+                   if self.kept.found(key) is None]  # fmt: skip
+        if name in CONTROLS:
+            for key, (spec, seed) in missing:
+                self.kept.keep(key, flat(simulate(spec, name, seed)))
+        else:
+            player: Any = self.player if isinstance(who, str) else who
+            for at in range(0, len(missing), _AT_ONCE):
+                part = missing[at : at + _AT_ONCE]
+                for (key, _), row in zip(part, player.play([one for _, one in part]), strict=True):
+                    row.pop("decision_us", None)
+                    self.kept.keep(key, flat(row))
+        found = [self.kept.found(key) for key in keys]
+        return [run for run in found if run is not None]
+
+    def values(self, episodes: Sequence[Episode], metric: str, who: str | Script = AGENT) -> Floats:
+        """One metric of all episodes, float64 array [episodes]; 0 for a run that lacks it."""
+        return np.array([run.get(metric, 0.0) for run in self.runs(episodes, who)])
+
+    def best(
+        self, episodes: Sequence[Episode], metric: str, among: Sequence[str], most: bool = True
+    ) -> Floats:
+        """A metric of that control whose mean is the best."""
+        found = [self.values(episodes, metric, cc) for cc in among]
+        means = [float(one.mean()) for one in found]
+        return found[int(np.argmax(means) if most else np.argmin(means))]
+
+    def rewards(
+        self, facts: Sequence[Any], make: Callable[[], Batching], act: Callable[[Batching], Act]
+    ) -> Floats:
+        """Mean rewards of a step in the environments that a batch has, kept or played now.
+
+        Parameters
+        ----------
+        facts : sequence
+            All that the result depends on besides the code, as JSON has it.
+        make : callable
+            Makes the batch.
+        act : callable
+            Makes what plays in it.
+        """
+        from models.policies.identity import code_digest
+
+        controls = frozenset(CONTROLS) - {"agent"}
+        text = json.dumps([*facts, self.seeds, code_digest(), sources(controls)], sort_keys=True)
+        key = hashlib.sha256(text.encode()).hexdigest()
+        found = self.kept.found(key)
+        if found is None:
+            batch = make()
+            got = returns(batch, act(batch)).tolist()
+            found = self.kept.keep(key, {str(i): value for i, value in enumerate(got)})
+        return np.array(list(found.values()))
+
+
+def _key(task: Task, identity: str) -> str:
+    """As the papers' study keeps its runs, so that each is simulated once for both."""
+    key = task.key()
+    return hashlib.sha256(f"{key}{identity}".encode()).hexdigest() if identity else key

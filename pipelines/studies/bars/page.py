@@ -1,0 +1,103 @@
+"""Writes the page of bars as Markdown, of figures that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipelines.studies.bars.beyond import KINDS, NEIGHBOURS, UNKNOWN, Value
+from pipelines.studies.bars.judge import MET, Cleared
+from pipelines.studies.bars.kept import Measured
+
+INTRO = f"""\
+# Bars for trained agents
+
+What each agent has to reach, and what was measured. Means over seeds with 95 % intervals
+(Student's t); a seed is a start time, a stream of losses and, where links are drawn, a trace that
+no training has seen. A bar with *sure* is met when the whole interval lies beyond it, any other
+when the mean does. Differences and ratios are paired by seed. Every table is made by the command
+above it, whose `--json` prints it; finished runs are kept, and one agent is enough:
+
+    python -m pipelines.studies.bars.command --agent macc=reports/rl/macc/seed-7 --out docs/bars.md
+
+**Out of range** are conditions that no training has: twice the round-trip time, the rate and the
+loss of the training's ranges (every delay or rate is doubled, so half of the drawn ones lie outside
+and the most extreme by a factor of two), more subflows or senders, and {", ".join(UNKNOWN)} as
+neighbours. Figures are the agent's over CUBIC's in the same place on the same runs; power is
+goodput over RTT.
+
+**Fairness**: flows of one path begin two seconds apart on one bottleneck and are measured from 20
+to 60 s: {" and ".join(map(str, KINDS))} agents of a kind, and one beside {", ".join(NEIGHBOURS)}.
+*share* is the agent's goodput over what CUBIC would have got in its place, *left* the neighbour's
+over what it has with CUBIC there."""
+NONE = "No agent has been measured yet."
+
+
+def page(found: Sequence[Measured]) -> str:
+    """Markdown of all agents that were measured."""
+    lines = [INTRO, ""]
+    for one in found:
+        lines += [f"## {one.name}", "", _about(one), "", f"    {one.command}", "", *_bars(one), "",
+                  "Out of range, over CUBIC's:", "", *_outside(one), "", "Fairness:", "",
+                  *_fairness(one), ""]  # fmt: skip
+    if not found:
+        lines += [NONE, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(one: Measured) -> str:
+    """How many bars an agent clears, in a line."""
+    met = sum(bar.verdict == MET for bar in one.bars)
+    return f"{one.name}: {met} of {len(one.bars)} bars met"
+
+
+def _about(one: Measured) -> str:
+    return (
+        f"{summary(one)}; `{one.agent}` trained for {one.steps} steps, seed {one.seed}, weights "
+        f"`{one.weights[:12]}`; {one.seeds} seeds."
+    )
+
+
+def _bars(one: Measured) -> list[str]:
+    lines = ["| what | `--only` | measured | bar | verdict |", "| --- | --- | ---: | ---: | --- |"]
+    for bar in one.bars:
+        unit = f" {bar.unit}" if bar.unit else ""
+        shown = f"{_number(bar.value)} [{_number(bar.low)}, {_number(bar.high)}]{unit}"
+        lines.append(f"| {bar.bar} | `{bar.key}` | {shown} | {_limit(bar)} | {_verdict(bar)} |")
+    return lines
+
+
+def _limit(bar: Cleared) -> str:
+    sign = (">" if bar.at_least else "<") if bar.sure else ("≥" if bar.at_least else "≤")
+    return f"{sign} {bar.limit:g}{', sure' if bar.sure else ''}"
+
+
+def _verdict(bar: Cleared) -> str:
+    return f"**{bar.verdict}**" if bar.verdict == MET else bar.verdict
+
+
+def _outside(one: Measured) -> list[str]:
+    lines = ["| condition | goodput | RTT | power |", "| --- | ---: | ---: | ---: |"]
+    for row in one.conditions:
+        cells = [_value(value) for value in (row.goodput, row.rtt, row.power)]
+        if row.refused:
+            cells = [f"refused: {row.refused}", "", ""]
+        lines.append(f"| {row.condition} | {' | '.join(cells)} |")
+    return lines
+
+
+def _fairness(one: Measured) -> list[str]:
+    lines = ["| agents | Jain's index | share | left |", "| --- | ---: | ---: | ---: |"]
+    for row in one.fairness:
+        cells = [_value(value) for value in (row.jain, row.share, row.left)]
+        lines.append(f"| {row.who} | {' | '.join(cells)} |")
+    return lines
+
+
+def _value(value: Value | None) -> str:
+    if value is None:
+        return ""
+    return f"{_number(value.mean)} [{_number(value.low)}, {_number(value.high)}]"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"

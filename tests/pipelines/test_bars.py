@@ -1,0 +1,138 @@
+"""Bars for agents: how they are judged, what is kept, and scenarios out of the training's range."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.netsim.metrics import simulate
+from models.closedloop import Player
+from models.envs.samplers import mixed_paths, wireless
+from pipelines import controllers
+from pipelines.studies.bars import beyond, command, drawn, judge, page, tcco
+from pipelines.studies.bars.bench import Bench
+from pipelines.studies.bars.scripts import Tracking
+from pipelines.studies.papers.runs import Kept
+from tests.models import random_policies
+
+pytestmark = pytest.mark.xdist_group("netsim")
+
+
+@pytest.mark.parametrize(
+    ("values", "limit", "at_least", "sure", "verdict"),
+    [
+        ([1.0, 3.0], 2.0, True, False, "met"),
+        ([1.0, 3.0], 2.5, True, False, "missed by 0.5 ms"),
+        ([1.0, 3.0], 1.5, False, False, "missed by 0.5 ms"),
+        ([1.0, 3.0], 1.5, True, True, "missed by 12.2 ms"),
+        ([1.9, 2.1], 0.0, True, True, "met"),
+        ([0.0, 0.0], 0.0, True, True, "missed by 0 ms"),
+    ],
+)
+def test_a_bar_is_met_by_the_mean_or_by_the_whole_interval(values, limit, at_least, sure, verdict):
+    bar = judge.Bar("key", "what", "ms", limit, lambda bench: values, at_least, sure)
+    found = judge.cleared(bar, np.array(values))
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(2.0 if sum(values) else 0.0)
+
+
+@pytest.fixture
+def team(monkeypatch):
+    policy = random_policies.policy("macc")
+    made = Player(replace(policy, settings={**policy.settings, "steps": 20_000, "seed": 7}))
+    monkeypatch.setattr(controllers, "player", lambda place: made)
+    return made
+
+
+def test_one_agent_alone_makes_the_page_and_is_measured_once(team, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "bars.md"
+    given = ["--agent", "macc=somewhere", "--seeds", "2", "--work", str(tmp_path / "work")]
+    assert command.main([*given, "--out", str(out), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert {bar["key"] for bar in found["bars"]} == {"macc-fig4", "routers"}
+    assert all(bar["low"] <= bar["value"] <= bar["high"] for bar in found["bars"])
+    assert found["conditions"][0]["condition"] == "as in training"
+    assert not any(row["refused"] for row in found["conditions"])
+    assert len(found["fairness"]) == 5
+    assert all(0.2 < row["jain"]["mean"] <= 1.0 for row in found["fairness"])
+    text = out.read_text(encoding="utf-8")
+    assert "## macc" in text
+    assert "seed 7" in text
+    assert "--agent macc=reports/rl/macc/seed-7 --seeds 2" in text
+    assert "somewhere" not in text
+    # Finished runs are kept, and the figures of other agents stay in the page.
+    monkeypatch.setattr(team, "play", None)
+    folder = out.with_suffix("")
+    other = json.loads((folder / "macc.json").read_text())
+    (folder / "tcco.json").write_text(json.dumps({**other, "name": "tcco"}))
+    assert command.main([*given, "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [found]
+    assert "## tcco" in out.read_text(encoding="utf-8")
+    # A part of it, in words.
+    assert command.main([*given, "--only", "macc-fig4"]) == 0
+    assert "three senders, 30 Mbps, 280 ms: goodput" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--agent", "macc=x", "--seeds", "1"], "at least 2"),
+        (["--agent", "macc=x", "--only", "nothing"], "no bar has that in its key"),
+        (["--agent", "macc=x", "--only", "fig4", "--out", "x.md"], "leave --only out"),
+        (["--agent", "macc-qmix=x"], "no bars for it"),
+        ([], "train one"),
+    ],
+)
+def test_mistakes_are_one_clear_line(arguments, message, team, tmp_path, capsys, monkeypatch):
+    from pipelines.studies import agents
+
+    monkeypatch.setattr(agents, "_kept", lambda name: False)
+    assert command.main([*arguments, "--work", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_what_an_agent_refuses_is_said(tmp_path):
+    with Kept(tmp_path) as kept:
+        bench = Bench(Player(random_policies.policy("tcco")), 2, kept)
+        there = beyond.conditions(bench)
+        found = beyond.outside(bench, "three subflows", there["three subflows"])
+    assert found.goodput is None
+    assert "3 subflows, it was trained with 2 at most" in found.refused
+    assert {len(tcco.bars(bench.player.policy))} == {2 + 6 + 4 + 5 + 4 + 2 + 6}
+
+
+def test_conditions_are_twice_those_of_training():
+    rng = np.random.default_rng
+    before, after = mixed_paths(rng(1)), drawn.changed(mixed_paths, rtt=2.0, loss=0.01)(rng(1))
+    for name, link in before.links.items():
+        twice = after.links[name]
+        assert twice.delay_ms == 2 * link.delay_ms
+        assert [ms for _, ms in twice.delay_steps or ()] == [
+            2 * ms for _, ms in link.delay_steps or ()
+        ]
+        assert twice.steps == link.steps
+        assert twice.loss == (0.01 if link.queue_packets else 0.0)
+    one, other = wireless(rng(2)), drawn.changed(wireless, rate=2.0)(rng(2))
+    generated = one.links["cell"].generate, other.links["cell"].generate
+    assert generated[1].mean_mbps == 2 * generated[0].mean_mbps
+    assert other.links["cell"].queue_packets == 2 * one.links["cell"].queue_packets
+    assert other.links["cell"].delay_ms == one.links["cell"].delay_ms
+    assert len(drawn.three_paths(rng(1)).flows[0].paths) == 3
+    spec = drawn.class_of(15.0, 0.0005)(rng(2))
+    assert (spec.flows[0].target_delay_ms, spec.links["cell"].loss) == (15.0, 0.0005)
+    assert spec.links["cell"].generate == one.links["cell"].generate
+    assert [seed for _, seed in drawn.episodes(wireless, 2)] == [0, 0, 0, 1, 1, 1]
+
+
+def test_the_tracking_script_fills_both_paths():
+    spec = random_policies.scenario(2).model_copy(update={"duration_s": 6.0, "warmup_s": 2.0})
+    (row,) = Tracking(1.25).play([(spec, 1)])
+    assert row["goodput_mbps"] > 0.85 * (8.0 + 9.0)
+    assert row["rtt_ms"] < simulate(spec, "cubic", 1)["rtt_ms"]
+
+
+def test_a_page_without_figures_says_so():
+    assert page.page([]).endswith(f"{page.NONE}\n")
