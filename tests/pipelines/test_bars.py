@@ -85,9 +85,9 @@ def test_one_agent_alone_makes_the_page_and_is_measured_once(team, tmp_path, cap
     ],
 )
 def test_mistakes_are_one_clear_line(arguments, message, team, tmp_path, capsys, monkeypatch):
-    from pipelines.studies import agents
+    from pipelines.studies import acting
 
-    monkeypatch.setattr(agents, "_kept", lambda name: False)
+    monkeypatch.setattr(acting, "_kept", lambda name: False)
     assert command.main([*arguments, "--work", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert message in error

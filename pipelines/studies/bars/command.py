@@ -34,7 +34,7 @@ BEYOND = ("conditions", "fairness")
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
     from data.errors import UserError
-    from pipelines.studies.agents import add_argument
+    from pipelines.studies.acting import add_argument
 
     parser = argparse.ArgumentParser(
         prog="python -m pipelines.studies.bars.command",
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; write the page if asked for."""
     from data.errors import UserError
     from data.files import write_text
-    from pipelines.studies import agents
+    from pipelines.studies import acting
     from pipelines.studies.bars import kept, page
     from pipelines.studies.papers.runs import Kept
 
@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--seeds: give a whole number of at least 2: an interval needs two runs")
     if args.out is not None and args.only:
         raise UserError("--out: the page has all bars: leave --only out")
-    given = agents.given(args.agent)
+    given = acting.given(args.agent)
     for name in given:
-        if name not in agents.HEADS:
-            raise UserError(f"--agent {name}: no bars for it: give {', '.join(agents.HEADS)}")
+        if name not in acting.HEADS:
+            raise UserError(f"--agent {name}: no bars for it: give {', '.join(acting.HEADS)}")
     if not given:
         raise UserError(
             "no agent in the zoo: train one (cczoo train macc) and give --agent "
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         folder = args.out.with_suffix("")
         for one in found:
             kept.file_of(one.name).write(folder, one)
-        write_text(args.out, page.page(kept.read(folder, agents.HEADS)))
+        write_text(args.out, page.page(kept.read(folder, acting.HEADS)))
     if args.json:
         print_json([one.model_dump(mode="json") for one in found])
         return 0
@@ -115,7 +115,7 @@ def measured(name: str, player: Player, seeds: int, only: str, runs: Kept) -> Me
     Measured or None
         None if nothing of this agent was asked for.
     """
-    from pipelines.studies import agents
+    from pipelines.studies import acting
     from pipelines.studies.bars import beyond, judge, kept
     from pipelines.studies.bars.bench import Bench
 
@@ -129,7 +129,7 @@ def measured(name: str, player: Player, seeds: int, only: str, runs: Kept) -> Me
                for bar in progress(bars, f"{name}, bars", len(bars))]  # fmt: skip
     outside = [beyond.outside(bench, *one)
                for one in progress(conditions, f"{name}, conditions", len(conditions))]  # fmt: skip
-    facts = agents.facts(player)
+    facts = acting.facts(player)
     words = ["python", "-m", "pipelines.studies.bars.command", "--agent"]
     words += [f"{name}={facts['place']}", "--seeds", str(seeds)]
     return kept.Measured(
