@@ -1,4 +1,4 @@
-"""What a training took and what it was made with, kept beside its checkpoint."""
+"""Keeps beside a training's checkpoint what it took and what it was made with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cost(Result):
     command : str
         The one that began it.
     commit : str
-        Of the checkout then; ``-dirty`` if tracked files differed.
+        The checkout's then; ``-dirty`` if tracked files differed.
     lock : str
         SHA-256 of ``uv.lock``; ``unknown`` outside of a checkout.
     cpu : str

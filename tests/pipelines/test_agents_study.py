@@ -291,9 +291,11 @@ def test_test_episodes_are_none_that_training_or_validation_can_draw() -> None:
 def test_the_page_and_the_files_in_the_repository_are_of_one_making() -> None:
     folder = ROOT / "docs" / "agents"
     names = kept.agents(folder)
-    assert names
+    there = (ROOT / "docs" / "agents.md").is_file()
+    assert there == bool(names)
     found = {name: kept.file(name).read(folder) for name in names}
-    assert page.page(found, "agents") == (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8") if there else ""
+    assert text == (page.page(found, "agents") if there else "")
     for name, one in found.items():
         again = statistics(publish.returns(one.seeds), one.by_hand)
         assert again.iqm.value == pytest.approx(one.statistics.iqm.value)

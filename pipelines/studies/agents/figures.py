@@ -13,7 +13,8 @@ from data.files import write_text
 from models.stats import aggregate
 from pipelines.reporting.figures import COLOURS, style, svg
 from pipelines.studies.agents import publish
-from pipelines.studies.agents.statistics import CONSTANT, KINDS, best_of
+from pipelines.studies.agents.statistics import KINDS, best_of
+from pipelines.studies.environments.judge import CONSTANT, RANDOM
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +58,7 @@ def _curves(one: Published, curves: pl.DataFrame) -> Any:
     for colour, kind in zip(COLOURS[1:], KINDS, strict=False):
         if kind in one.statistics.beside:
             mean = float(np.mean(_best(one, kind)))
-            figure.axes[1].axhline(mean, color=colour, linestyle="--", label=f"best {kind}")
+            figure.axes[1].axhline(mean, color=colour, linestyle="--", label=_label(kind))
     figure.axes[1].legend(loc="lower right")
     return figure
 
@@ -79,7 +80,7 @@ def _profiles(one: Published, _: pl.DataFrame) -> Any:
     base = _best(one, CONSTANT) if CONSTANT in one.statistics.beside else np.zeros(one.episodes)
     scores = publish.returns(one.seeds) - base
     others = {kind: _best(one, kind) - base for kind in KINDS if kind in one.statistics.beside}
-    shown = [scores, *(value for kind, value in others.items() if kind not in ("random", CONSTANT))]
+    shown = [scores, *(value for kind, value in others.items() if kind not in (RANDOM, CONSTANT))]
     flat = np.concatenate([value.ravel() for value in shown])
     low, high = min(0.0, float(flat.min())), max(0.0, float(flat.max()))
     edge = 0.05 * (high - low) or 1.0
@@ -89,8 +90,8 @@ def _profiles(one: Published, _: pl.DataFrame) -> Any:
     axis.fill_between(levels, *bounds, color=COLOURS[0], alpha=0.2, linewidth=0)
     for colour, (kind, value) in zip(COLOURS[1:], others.items(), strict=False):
         if kind != CONSTANT:
-            label = f"best {kind}" if kind != "random" else kind
-            axis.plot(levels, aggregate.profile(value[None], levels), color=colour, label=label)
+            shares = aggregate.profile(value[None], levels)
+            axis.plot(levels, shares, color=colour, label=_label(kind))
     axis.axvline(0, color="#888888", linewidth=0.7)
     axis.set(xlabel="return less the best constant's, mean reward of a step",
              ylabel="share above it", ylim=(-0.02, 1.02), xlim=(levels[0], levels[-1]))  # fmt: skip
@@ -110,7 +111,7 @@ def _seeds(one: Published, _: pl.DataFrame) -> Any:
     for colour, kind in zip(COLOURS[2:], KINDS[1:], strict=False):
         if kind in one.statistics.beside:
             mean = float(np.mean(_best(one, kind)))
-            axis.axhline(mean, color=colour, linestyle="--", label=f"best {kind}")
+            axis.axhline(mean, color=colour, linestyle="--", label=_label(kind))
     axis.set(xlabel="seed", ylabel="mean reward of a step")
     axis.set_xticks(places, list(one.seeds))
     axis.legend()
@@ -120,6 +121,10 @@ def _seeds(one: Published, _: pl.DataFrame) -> Any:
 def _best(one: Published, kind: str) -> Floats:
     found = best_of(one.by_hand, kind)
     return np.array([] if found is None else found.returns)
+
+
+def _label(kind: str) -> str:
+    return kind if kind == RANDOM else f"best {kind}"
 
 
 def _figure(count: int) -> Any:

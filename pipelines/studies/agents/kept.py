@@ -1,4 +1,4 @@
-"""What is published of an agent's trainings: a JSON file and a Parquet file of its curves."""
+"""Published figures of an agent's trainings: a JSON file, and a Parquet file of its curves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 COMMAND = "python -m pipelines.studies.agents.command"
 PAGE = Path("docs/agents.md")
 COLUMNS = ("return", "validation")
-"""Of a curve: the mean return of the last 100 episodes of training, which explores, and that of the
-greedy policy in validation; rewards of whole episodes."""
+"""Columns of a curve: the mean return of the last 100 episodes of training, which explores, and
+that of the greedy policy in validation. Both are rewards of whole episodes."""
 
 
 class Played(Result):
@@ -47,7 +47,7 @@ class Seed(Result):
     Attributes
     ----------
     steps, best_steps : int
-        Of the training, and those after which the network was best in validation.
+        Those of the training, and those after which the network was best in validation.
     network : str
         SHA-256 of the best network's weights, by which a training of the same seed is recognised.
     played : Played
@@ -129,7 +129,7 @@ class Published(Result):
     problem : str
         Environment and scenarios of `pipelines.studies.environments.judge.PROBLEMS`.
     settings : dict
-        Of all seeds, but for the seed.
+        What all seeds share: all but the seed.
     command : str
         What trains these seeds again.
     episodes, first : int

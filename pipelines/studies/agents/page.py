@@ -22,7 +22,7 @@ def page(found: Mapping[str, Published], folder: str) -> str:
     found : mapping
         Agent -> what is published of it.
     folder : str
-        Of the drawings, from the page.
+        Where the drawings are, from the page.
     """
     import jinja2
 

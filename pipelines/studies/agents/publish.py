@@ -39,7 +39,7 @@ def publish(
     trained : Path
         Folder of ``seed-N``.
     folder : Path
-        Of the figures.
+        Where the figures are.
     episodes : int, optional
         By default as many as are published, or 32.
     again : bool

@@ -58,7 +58,7 @@ def finished(folder: Path, agent: str) -> list[Training]:
     UserError
         When one is of another agent, or two have unlike settings.
     """
-    found = []
+    found: list[Training] = []
     for path in sorted(folder.glob("seed-*"), key=_number):
         last = checkpoint.latest(path)
         if last is None:
