@@ -49,6 +49,7 @@ tools: ## what the kernel tests need of the system: compilers, BPF, tracefs (roo
 repro: .make/setup ## raw kernel logs in, verified classifier and report out
 	@$(RUN) python -m pipelines.registry.register --check
 	@$(RUN) python -m pipelines.repro
+	@$(RUN) cczoo report --verdicts
 	@$(RUN) cczoo report --where
 	@$(RUN) cczoo zoo reproduced
 

@@ -14,6 +14,7 @@ from export.params import Options, VerifyParams
 from features.params import SbdParams
 from models.families import FAMILIES, settings_of
 from pipelines.gates import GATES, gate
+from pipelines.rl.budget import AgentsParams
 
 
 class FeaturesParams(Strict):
@@ -90,6 +91,7 @@ class Params(Strict):
     models: ModelsParams = ModelsParams()
     export: ExportParams = ExportParams()
     promotion: PromotionParams = PromotionParams()
+    agents: AgentsParams = AgentsParams()
 
 
 def load(path: Path | None) -> Params:

@@ -21,13 +21,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--root", type=Path, default=Path("."), help="checkout that the tables are read from"
     )
     parser.add_argument("--where", action="store_true", help="only tell where the report is")
+    parser.add_argument(
+        "--verdicts", action="store_true", help="only tell what the agents trained here beat"
+    )
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report, or print its place."""
+    """Write the report, or print its place or the agents' verdicts."""
     if args.where:
         return where(args.out, args.json)
+    if args.verdicts:
+        return verdicts(args.root, args.json)
     from data.files import write_text
     from pipelines.output import print_json
     from pipelines.reporting.inputs import Inputs
@@ -70,6 +75,28 @@ def where(page: Path, as_json: bool) -> int:
     else:
         print(f"There is no report yet at {page}.")
         print("Make everything with `make repro`, or the page alone with `cczoo report`.")
+    return 0
+
+
+def verdicts(root: Path, as_json: bool) -> int:
+    """Print what came of each agent's training, or the command that trains it; always 0."""
+    from data.results import plain
+    from pipelines.output import print_json
+    from pipelines.reporting.inputs import Inputs, MissingInput
+    from pipelines.rl.results import FOLDER, SHOWN, VERDICT
+
+    found = {}
+    for name in SHOWN:
+        path = root / "reports" / FOLDER / name / VERDICT.name
+        try:
+            found[name] = Inputs(root).result(VERDICT, path, f"dvc repro agent-{name}")
+        except MissingInput as error:
+            print(f"{error}: make it with `{error.command}`", file=sys.stderr)
+    if as_json:
+        print_json({name: plain(one) for name, one in found.items()})
+        return 0
+    for one in found.values():
+        print("\n  ".join(one.text))
     return 0
 
 

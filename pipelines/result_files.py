@@ -15,6 +15,8 @@ from models.sbd.results.scores import CONFUSION, DELAY
 from models.sbd.results.search import BEST, MI
 from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
 from pipelines.results import NUMBERS, REGISTERED, REPRODUCTION
+from pipelines.rl.results import CURVE as LEARNED
+from pipelines.rl.results import FOLDER, SHOWN, TRAJECTORY, VERDICT
 
 FILES: dict[str, ResultFile[Any]] = {
     **{
@@ -30,6 +32,11 @@ FILES: dict[str, ResultFile[Any]] = {
     f"auto/{SEARCHED.name}": SEARCHED,
     **{f"auto-table5/{file.name}": file for file in (AUTO_TABLE5, SPLIT)},
     f"budget/{PARETO.name}": PARETO,
+    **{
+        f"{FOLDER}/{name}/{file.name}": file
+        for name in SHOWN
+        for file in (VERDICT, LEARNED, TRAJECTORY)
+    },
     **{file.name: file for file in (REPRODUCTION, REGISTERED, NUMBERS)},
 }
 """Path below ``reports`` (or below ``--out``, if no stage makes the file) -> its schema."""

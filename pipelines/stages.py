@@ -11,7 +11,10 @@ from typing import Any
 from data.errors import UserError
 from data.files import write_text
 from models.families import FAMILIES
+from models.rl.agents import AGENTS
+from models.rl.line import Agent
 from pipelines.gates import GATES
+from pipelines.rl.results import SHOWN
 from pipelines.stage_imports import PACKAGES, Project, Symbol
 
 EXAMPLE = "example: python -m pipelines.stages --write"
@@ -21,12 +24,32 @@ TRAIN: tuple[Symbol, ...] = (
     ("pipelines.sbd.train.command", "add_arguments"),
     ("pipelines.sbd.train.shared", "job_of"),
 )
+AGENT: tuple[Symbol, ...] = (
+    ("pipelines.train", "add_arguments"),
+    ("pipelines.rl.command", "add_arguments"),
+    ("pipelines.rl.command", "_train"),
+    ("pipelines.rl.given", "budgeted"),
+    ("pipelines.rl.given", "folder"),
+    ("pipelines.rl.budget", "trainable"),
+    ("pipelines.rl.judged", "judged"),
+    ("models.rl.agents", "settings"),
+)
+
+
+def _named(line: Agent) -> tuple[Symbol, ...]:
+    """What an agent's line names: code that is opened by these names."""
+    parts = (name.partition(":") for name in (line.maker, line.algorithm, line.params))
+    return tuple((module, symbol) for module, _, symbol in parts)
+
+
 TESTS: tuple[Symbol, ...] = tuple((line.module, "stored_test") for line in FAMILIES.values())
 BLOCKS: tuple[Symbol, ...] = tuple((line.module, "blocks") for line in FAMILIES.values())
 ENTRIES: dict[str, tuple[Symbol, ...]] = {
     "params": (
         ("pipelines.check_params", "main"),
         *((gate, "Settings") for gate in GATES.values()),
+        ("pipelines.rl.budget", "trainable"),
+        *(one for line in AGENTS.values() for one in _named(line)[2:]),
     ),
     "ingest": (*COMMAND, ("pipelines.ingest", "run")),
     "features": (*COMMAND, ("pipelines.featurize", "run")),
@@ -72,10 +95,16 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
     ),
     "bundle": (*COMMAND, ("pipelines.export", "run")),
     "verify": (*COMMAND, ("pipelines.verify", "run")),
+    **{f"agent-{name}": (*COMMAND, *AGENT, *_named(line)) for name, line in AGENTS.items()},
     "report": (*COMMAND, ("pipelines.report", "run"), *BLOCKS),
     "register": (("pipelines.registry.register", "run"),),
 }
 """Stage -> the functions that its commands call, behind the dispatch of ``cczoo``."""
+READ: dict[str, tuple[str, ...]] = {
+    f"agent-{name}": (f"data/scenarios/netsim/{scenario}.yaml",)
+    for name, (scenario, _) in SHOWN.items()
+}
+"""Stage -> files that it reads by names which no line of code spells out."""
 SETTINGS: tuple[Symbol, ...] = tuple((line.settings, "Params") for line in FAMILIES.values())
 """Code that reads ``params.yaml`` checks all of it, with the settings of every family."""
 NEVER: tuple[Symbol, ...] = (
@@ -83,12 +112,13 @@ NEVER: tuple[Symbol, ...] = (
     ("pipelines.names", "check"),
     ("models.families", "family"),
     ("models.families", "settings_of"),
+    ("pipelines.rl.budget", "trainable"),
     ("pipelines.zoo", "policies"),
     *(("pipelines.zoo.policies", name) for name in ("is_policy", "is_training", "made", "verify")),
 )
-"""No stage makes or plays policies. Gates are asked at promotion only. Looking up a mistyped name
-opens the registries of every command, and changes no result. A stage that calls functions of
-families names them itself."""
+"""No stage makes or plays policies of the zoo. Gates are asked at promotion only. Looking up a
+mistyped name opens the registries of every command, and changes no result. A stage that calls
+functions of families names them itself."""
 MADE = (
     "data/raw",
     "data/interim",
@@ -124,7 +154,7 @@ def code_of(stage: str, project: Project) -> list[str]:
             f"dvc.yaml: stage {stage!r}: say in pipelines/stages.py which functions it calls"
         )
     without = {*NEVER} - {*ENTRIES[stage]}
-    files = project.closure(ENTRIES[stage], without)
+    files = project.closure(ENTRIES[stage], without) | {*READ.get(stage, ())}
     if "pipelines/params.py" in files:
         files |= project.closure(SETTINGS, without)
     return folded(files, project.files)

@@ -87,14 +87,14 @@ def settings(name: str, changes: dict[str, Any]) -> Run:
         When one has no such key or value.
     """
     line = agent(name)
-    return line.settings().parse(_changed(line.preset, changes), f"train {name}")
+    return line.settings().parse(merged(line.preset, changes), f"train {name}")
 
 
-def _changed(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A tree of settings with others in it, key by key."""
     found = dict(tree)
     for key, value in changes.items():
         below = found.get(key)
         deeper = isinstance(below, Mapping) and isinstance(value, Mapping)
-        found[key] = _changed(below, value) if deeper else value  # type: ignore[arg-type]
+        found[key] = merged(below, value) if deeper else value  # type: ignore[arg-type]
     return found

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 from models.envs.samplers import HELD_OUT, VALIDATION, of_split
 
 
+def episodes_seed(seed: int) -> int:
+    """The seed with which environments are reset when a policy is judged with a seed."""
+    return int(np.random.default_rng([seed, 0, 0]).integers(1 << 31))
+
+
 def greedy_returns(
     algorithm: Any, episodes: int, seed: int, module: Any = None, test: bool = False
 ) -> NDArray[np.float64]:

@@ -74,20 +74,37 @@ def kept(folder: Path) -> tuple[str, Run, Any]:
     UserError
         When there is no checkpoint in the folder, or it is damaged.
     """
-    from models.rl.layout import Layout
-    from models.rl.runner import make
-
     found = checkpoint.latest(folder)
     if found is None:
         raise UserError(f"{folder}: no checkpoint: name a folder that `cczoo train` wrote into")
     tree = checkpoint.read(found)
     name = str(tree["agent"])
-    line = agents.agent(name)
     params = agents.settings(name, tree["settings"])
+    weights = tree["best"] or acting(tree["network"])
+    module = _built(name, params)
+    module.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
+    return name, params, module
+
+
+def untrained(name: str, params: Run) -> Any:
+    """The network that a training begins with, an AgentModule."""
+    from models.rl import training
+
+    algorithm = training.start(name, params)
+    try:
+        module = _built(name, params)
+        module.load_state_dict(acting(algorithm.learner.agent.state_dict()))
+    finally:
+        algorithm.stop()
+    return module
+
+
+def _built(name: str, params: Run) -> Any:
+    from models.rl.layout import Layout
+    from models.rl.runner import make
+
+    line = agents.agent(name)
     env = make(line.maker, 1, 1, params.env)
     model = {"layout": Layout.of(env).plain(), "network": params.model_dump(by_alias=False)}
     env.close()
-    module = line.load().Module(model_config=model)
-    weights = tree["best"] or acting(tree["network"])
-    module.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
-    return name, params, module
+    return line.load().Module(model_config=model)

@@ -63,6 +63,9 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     ("league", "The league", ("league:standings", "league:drawings")),
+    ("tcco", "TCCO, trained here", ("trained:tcco",)),
+    ("nuwa", "Nuwa-RL, trained here", ("trained:nuwa",)),
+    ("macc", "MA-CC, trained here", ("trained:macc",)),
     ("agents", "Environments and their trainer", ("agents:environments", "agents:trainer")),
 )
 """Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""

@@ -16,6 +16,7 @@ EXAMPLE = """examples:
   cczoo train tcco --resume              # go on where it was stopped, or killed
   cczoo train nuwa --tune 20             # search the settings in 20 trainings
   cczoo train tcco --set env.sampler=mixed_paths --judge 32 --json    # beside policies by hand
+  cczoo train tcco --params params.full.yaml --resume --verdict reports/agents/tcco
   RAY_ADDRESS=10.0.0.1:6379 cczoo train macc --set runners=8    # sample on a cluster"""
 
 
@@ -31,7 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a setting (see models/rl/params.py), of the environment env.KEY=VALUE; repeat it",
     )
-    parser.add_argument("--seeds", type=int, default=1, help="trainings, one after the other")
+    parser.add_argument(
+        "--params",
+        type=Path,
+        metavar="FILE",
+        help="settings, seeds and test episodes: agents.NAME of this file; --set goes on top",
+    )
+    parser.add_argument("--seeds", type=int, help="trainings, one after the other (default: 1)")
     parser.add_argument("--out", type=Path, help="checkpoints, curves (default: reports/rl/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     parser.add_argument(
@@ -40,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="play N greedy episodes at the end, where there are policies by hand beside them "
         "(default: 16 with --json, else none)",
+    )
+    parser.add_argument(
+        "--verdict",
+        type=Path,
+        metavar="DIR",
+        help="judge the networks beside all that they have to beat, and move them into this folder "
+        "with what came of it, which the report shows",
     )
     parser.add_argument("--tune", type=int, default=0, metavar="N", help="search in N trainings")
     parser.add_argument("--no-track", action="store_true", help="send no curves to MLflow")
@@ -52,21 +66,36 @@ def run(args: argparse.Namespace) -> int:
     from models.rl import agents
     from pipelines import tracking
     from pipelines.output import print_json
+    from pipelines.rl import given
+    from pipelines.rl.budget import checked
     from pipelines.rl.changes import changes
 
+    budget, settings = given.budgeted(args, changes(args.set))
+    args.seeds = budget.seeds if args.seeds is None else args.seeds
     if args.seeds < 1 or args.tune < 0 or (args.judge or 0) < 0:
         raise UserError("--seeds must be at least 1, --tune and --judge at least 0")
-    params = agents.settings(args.task, changes(args.set))
-    out = args.out or Path("reports/rl") / args.task
+    if args.verdict is not None and (args.tune or args.task not in agents.AGENTS):
+        raise UserError(
+            f"--verdict: of a training of {', '.join(agents.AGENTS)} alone, and not of a search"
+        )
+    params = agents.settings(args.task, settings)
+    if args.verdict is not None:
+        from pipelines.rl import judged
+
+        checked(args.task, params)
+        judged.check(args.verdict)
+    out = args.out or Path("reports/rl") / given.folder(args, params)
     if not args.no_track:
         tracking.check_store()
     if args.tune:
         from pipelines.rl import search
 
-        result = search.best(args.task, changes(args.set), args.tune, out)
+        result = search.best(args.task, settings, args.tune, out)
         whole = True
     else:
         result, whole = _train(args, params, out)
+    if whole and args.verdict is not None:
+        result["verdict"] = str(judged.judged(args, params, out, result, budget.episodes))
     if args.json:
         print_json(result)
     return 0 if whole else 1
@@ -85,6 +114,9 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
 
     where = problem(args.task, params)
     judged = _JUDGED if args.judge is None and args.json else args.judge or 0
+    if args.verdict is not None:
+        # A verdict has all of that.
+        judged = 0
     result: dict[str, Any] = {"name": args.task, "seeds": [], "steps": params.steps,
                               "return": None, "baselines": None, "runs": {}}  # fmt: skip
     whole = True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BASELINES = (judge.RANDOM, judge.CONSTANT, judge.SCRIPT)
 _RESAMPLES = 2000
-_COMPARABLE = {"sampler", "twin_k"}
+_COMPARABLE = {"sampler", "twin_k", "curriculum"}
 """Settings with which an agent still plays in the study's own environments."""
 
 

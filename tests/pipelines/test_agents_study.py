@@ -184,9 +184,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(judge.PROBLEMS, WHERE, few)
     real, played = judge.play, []
 
-    def play(row: judge.Played, seeds: int, first: int) -> judge.Result:
+    def play(row: judge.Played, seeds: int, seed: int) -> judge.Result:
         played.append(row[0])
-        return real(row, seeds, 5, first)
+        return real(row, seeds, 5, seed)
 
     monkeypatch.setattr(judge, "play", play)
     return played

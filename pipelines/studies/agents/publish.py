@@ -176,7 +176,7 @@ def _by_hand(where: str, episodes: int) -> list[Played]:
 
 
 def _played(row: judge.Played, episodes: int) -> Played:
-    found = judge.play(row, episodes, first=FIRST)
+    found = judge.play(row, episodes, seed=FIRST)
     return Played(
         name=found.name,
         kind=found.kind,

@@ -22,6 +22,7 @@ from models.envs.samplers import (
     alternating,
     dumbbell,
     mixed_paths,
+    named,
     two_paths,
     wireless,
 )
@@ -184,6 +185,24 @@ PROBLEMS: dict[str, list[Played]] = {
 """Environment and scenarios -> the policies that are played in it."""
 KINDS = {"tcco": "TCCO", "nuwa": "Nuwa", "macc": "MA-CC"}
 """Agent -> how the names of its problems begin."""
+_BY_HAND: dict[str, Callable[[Sampler], list[Played]]] = {
+    "tcco": _tcco,
+    "nuwa": _nuwa,
+    "macc": lambda sampler: _macc(sampler, (150, 200, 235, 260, 300), (150, 250)),
+}
+
+
+def by_hand(agent: str, sampler: str) -> list[Played]:
+    """Policies by hand for an agent's scenarios: those of `PROBLEMS`, or the same elsewhere.
+
+    Parameters
+    ----------
+    agent : str
+        A key of `KINDS`.
+    sampler : str
+        As `models.envs.samplers.named` takes it.
+    """
+    return PROBLEMS.get(f"{KINDS[agent]}, {sampler}") or _BY_HAND[agent](named(sampler))
 
 
 def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
@@ -225,7 +244,8 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
         line = agents.agent(agent)
         if "env" in line.preset:
             first = next(name for name in PROBLEMS if name.startswith(kind))
-            alone = partial(_alone, line.maker, params.env)
+            judged = {k: v for k, v in params.env.items() if k not in line.training_only}
+            alone = partial(_alone, line.maker, judged)
             found[first].append((label, AGENT, alone, partial(Greedy, module)))
             continue
         own = sorted(set(params.env.get("params") or {}) - {"steps"})
@@ -261,7 +281,7 @@ def _steps(folder: Path) -> int:
     return int(found.name.removeprefix("checkpoint-")) if found else 0
 
 
-def play(played: Played, seeds: int, steps: int | None = None, first: int = 0) -> Result:
+def play(played: Played, seeds: int, steps: int | None = None, seed: int = 0) -> Result:
     """One policy, for an episode of each seed.
 
     Parameters
@@ -271,13 +291,13 @@ def play(played: Played, seeds: int, steps: int | None = None, first: int = 0) -
     seeds : int
     steps : int, optional
         By default a whole episode.
-    first : int
-        What the environments are seeded with: others have other episodes.
+    seed : int
+        Which episodes: those that environments begin with after a reset with it.
     """
     name, kind, make, policy = played
     batch, act = make(seeds), policy()
     try:
-        batch.reset(first)
+        batch.reset(seed)
         total = np.zeros(seeds)
         count = min(steps or batch.steps, batch.steps)
         for _ in range(count):
