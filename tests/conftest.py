@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -20,6 +21,9 @@ settings.register_profile(
     "any machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+# Collecting imports half a million objects that stay: looking for garbage among them finds none.
+gc.disable()
 
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
@@ -70,6 +74,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") is None and _shares(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, and leave out what was imported, here and at the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def _shares(item: pytest.Item) -> bool:

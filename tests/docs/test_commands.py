@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 
+from data import yaml_text
 from pipelines import names, old_spellings
 from pipelines.cli import SUBCOMMANDS
 
@@ -25,7 +25,7 @@ def shown() -> list[str]:
             r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
         ):
             found += re.findall(r"^(?:\S*\$ )?(cczoo .*)$", block.replace("\\\n", " "), re.M)
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    stages = yaml_text.read(ROOT / "dvc.yaml")["stages"]
     found += [stage["cmd"] for stage in stages.values()]
     return sorted({one for line in found if not LEFT_OUT.search(line) for one in parts(line)})
 

@@ -12,6 +12,8 @@ from data.errors import UserError
 from export.onnx.run import predict
 from export.onnx.torch_file import OPSET, convert
 
+pytestmark = pytest.mark.xdist_group("dynamo")
+
 
 class Small(torch.nn.Module):
     def __init__(self) -> None:

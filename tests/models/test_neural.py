@@ -7,10 +7,11 @@ from series import make_rows
 
 from data.errors import UserError
 from features.series_pair import CELLS, FEATURES
-from models.sbd.neural import training
 from models.sbd.neural.augment import AUGMENTATIONS
 from models.sbd.neural.network import SIDE, PairNetwork, parameters
 from models.sbd.neural.params import VARIANTS, Neural
+
+pytestmark = pytest.mark.xdist_group("dynamo")
 
 TINY = Neural(width=4, dilations=(1, 2), hidden=4, epochs=3, batch=16, patience=3)
 
@@ -22,6 +23,14 @@ def logits(network: PairNetwork, rows: np.ndarray) -> np.ndarray:
 
 def swapped(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(-1, 2, SIDE)[:, ::-1].reshape(rows.shape).copy()
+
+
+@pytest.fixture(scope="module")
+def training():
+    """Lightning takes seconds to import, and every worker would while it collects."""
+    from models.sbd.neural import training
+
+    return training
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +76,7 @@ def test_odd_rows_have_an_answer(network):
     assert np.isfinite(logits(network, rows)).all()
 
 
-def test_every_variant_is_small():
+def test_every_variant_is_small(training):
     for change in VARIANTS.values():
         assert parameters(training.build(Neural.model_validate(change))) <= 50_000
 
@@ -89,7 +98,7 @@ def test_augmented_rows_differ_by_time_alone(name):
             assert np.isin(new, old).all()
 
 
-def test_it_learns_what_is_shared():
+def test_it_learns_what_is_shared(training):
     rows, labels = make_rows(400, seed=4)
     held = np.arange(400) >= 300
     found = training.fit(rows, labels, held, TINY.model_copy(update={"epochs": 8}), 1)
@@ -99,7 +108,7 @@ def test_it_learns_what_is_shared():
     assert found.curve[-1].loss < found.curve[0].loss
 
 
-def test_two_trainings_are_the_same_to_the_bit():
+def test_two_trainings_are_the_same_to_the_bit(training):
     from export.onnx.torch_file import convert
 
     rows, labels = make_rows(96)
@@ -117,7 +126,7 @@ def test_two_trainings_are_the_same_to_the_bit():
     assert training.probability(other.network, rows).tobytes() != made[0][2]
 
 
-def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path):
+def test_a_killed_training_goes_on_as_if_it_had_not_been(training, tmp_path):
     rows, labels = make_rows(80, seed=5)
     held = np.arange(80) >= 60
     settings = TINY.model_copy(update={"augment": ("stretch", "jitter")})
@@ -140,7 +149,7 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path):
         assert torch.equal(resumed.network.state_dict()[name], value), name
 
 
-def test_a_checkpoint_of_other_settings_is_not_taken(tmp_path):
+def test_a_checkpoint_of_other_settings_is_not_taken(training, tmp_path):
     rows, labels = make_rows(40, seed=6)
     held = np.arange(40) >= 30
     short = TINY.model_copy(update={"epochs": 1})

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from data import yaml_text
+
 ROOT = Path(__file__).parents[2]
-STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+STAGES = yaml_text.read(ROOT / "dvc.yaml")["stages"]
 
 
 def run(folder, *words, status=0):
@@ -33,9 +35,10 @@ def run(folder, *words, status=0):
     return done.stdout + done.stderr
 
 
-@pytest.fixture
-def checkout(tmp_path):
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
     """A repository with this one's settings and first stage, and a stage that comes after it."""
+    tmp_path = tmp_path_factory.mktemp("repository")
     shutil.copy(ROOT / "params.yaml", tmp_path)
     after = {
         "cmd": "echo ran >> trained && cp params.yaml used.yaml",
@@ -55,6 +58,12 @@ def checkout(tmp_path):
     run(tmp_path, "git", "add", "-A")
     run(tmp_path, "git", "commit", "-qm", "all")
     return tmp_path
+
+
+@pytest.fixture
+def checkout(repository, tmp_path):
+    """A copy of it, for one test."""
+    return shutil.copytree(repository, tmp_path, symlinks=True, dirs_exist_ok=True)
 
 
 def ran(checkout):

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
+from data import yaml_text
 from models import store
 from pipelines.cli import main
 
@@ -40,7 +40,7 @@ def run(): pass
 
 
 def test_no_output_of_the_pipeline_is_tracked():
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    stages = yaml_text.read(ROOT / "dvc.yaml")["stages"]
     outs = [o if isinstance(o, str) else next(iter(o)) for s in stages.values() for o in s["outs"]]
     assert len(outs) > 20
     tracked = git(ROOT, "ls-files", "--", *outs)
@@ -57,9 +57,10 @@ def git(where: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def checkout(tmp_path):
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
     """A small pipeline with a zoo in git, run once."""
+    tmp_path = tmp_path_factory.mktemp("pipeline")
     (tmp_path / "models" / "zoo").mkdir(parents=True)
     assert main(["zoo", "add", "nuwa-tanh", "--zoo", f"{tmp_path}/models/zoo"]) == 0
     (tmp_path / "dvc.yaml").write_text(PIPELINE)
@@ -76,6 +77,12 @@ def checkout(tmp_path):
     git(tmp_path, "commit", "--quiet", "-m", "one")
     assert status(tmp_path) == []
     return tmp_path
+
+
+@pytest.fixture
+def checkout(pipeline, tmp_path):
+    """A copy of it, for one test."""
+    return shutil.copytree(pipeline, tmp_path, symlinks=True, dirs_exist_ok=True)
 
 
 def run(where: Path, *command: str) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typing_extensions
-import yaml
 from pydantic import BaseModel, JsonValue
 
+from data import yaml_text
 from data.errors import UserError
 from models.sbd.results.accuracy import TABLE5, ValueRow
 from models.sbd.results.neural import CURVE
@@ -112,7 +112,7 @@ def test_kept_results_are_of_this_version(name, path):
 
 
 def test_every_result_of_the_pipeline_has_a_schema():
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    stages = yaml_text.read(ROOT / "dvc.yaml")["stages"]
     outs = [out for stage in stages.values() for out in stage.get("outs", [])]
     outs += [one for stage in stages.values() for one in stage.get("metrics", [])]
     paths = {out if isinstance(out, str) else next(iter(out)) for out in outs}

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
+from data import yaml_text
 from pipelines import stages
 from pipelines.stage_imports import Project
 
 ROOT = Path(__file__).parents[2]
-TREE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
+TREE = yaml_text.read(ROOT / "dvc.yaml")
 
 
 @pytest.fixture(scope="module")
