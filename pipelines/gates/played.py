@@ -1,4 +1,4 @@
-"""How a policy does in the league's families, beside CUBIC: what the control gate judges by."""
+"""Plays of a policy in the league's families, beside CUBIC: what the control gate judges by."""
 
 from __future__ import annotations
 

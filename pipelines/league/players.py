@@ -53,9 +53,9 @@ class Entrant:
     name : str
         As it was given, which figures bear.
     places : tuple of str
-        Of a policy: as of `pipelines.controllers.places`, so that all runs are of one version.
+        A policy's, as from `pipelines.controllers.places`, so that all runs are of one version.
     delay_ms : float
-        Of a policy: how long after an observation its action takes effect.
+        How long after an observation a policy's action takes effect.
     """
 
     name: str
@@ -71,7 +71,7 @@ def entrants(names: Sequence[str], delay_ms: float = 0.0) -> list[Entrant]:
     names : sequence of str
         As from `named`.
     delay_ms : float, optional
-        Of all policies among them.
+        The delay of all policies among them (ms).
 
     Raises
     ------

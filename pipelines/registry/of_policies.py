@@ -1,4 +1,4 @@
-"""What the registry keeps of trainings of policies: their entries, settings and figures."""
+"""Records of trainings of policies for the registry: entries, settings and figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LEARNED_IN = "simulation"
 """In place of a data hash: what they learn from is drawn, by settings that are kept."""
 TAGS = {"budget": "none", "certificate": "none"}
-"""Of a version: nothing proves a policy yet."""
+"""Tags of a version: nothing proves a policy yet."""
 
 
 def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
@@ -31,20 +31,20 @@ def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
     """
     grouped: dict[str, list[ZooModel]] = {}
     for model in found:
-        said = model.read_json(ENTRY)
-        grouped.setdefault(repr([said["agent"], said["settings"]]), []).append(model)
+        description = model.read_json(ENTRY)
+        grouped.setdefault(repr([description["agent"], description["settings"]]), []).append(model)
     return [_training(run, models) for models in grouped.values()]
 
 
 def _training(run: str, models: list[ZooModel]) -> Training:
-    said = models[0].read_json(ENTRY)
+    description = models[0].read_json(ENTRY)
     metrics: dict[str, float] = {}
     for model in models:
         metrics |= figures(model.meta.name, model.read_json("metrics.json"))
     return Training(
         experiment=experiment_of(models[0].meta),
-        run=f"{run}: {said['agent']}",
-        params={"training": said["settings"], "environment": said["params"]},
+        run=f"{run}: {description['agent']}",
+        params={"training": description["settings"], "environment": description["params"]},
         metrics=metrics,
         dataset_hash=LEARNED_IN,
         entries={model.meta.name: model.directory for model in models},
