@@ -19,7 +19,7 @@ SECONDS ?= 600
 SEEDS ?= 10
 CORE_MB := 600
 
-.PHONY: help automl core-size setup tools repro test lint fuzz bench ui lab-data clean fidelity papers
+.PHONY: help automl core-size setup tools repro test lint fuzz bench ui lab-data clean fidelity papers bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -76,8 +76,11 @@ fidelity: .make/setup ## docs/fidelity*.md: the simulator beside ns-3 (where it 
 	$(RUN) python -m benchmarks.ns3.compare
 	$(RUN) python -m pipelines.studies.fidelity.command --events data/interim/events --features data/processed/sbd.parquet --out docs/fidelity-linux.md
 
-papers: .make/setup ## docs/papers.md: what the papers report of classical controls, simulated; resumes
+papers: .make/setup ## docs/papers.md: what the papers report, simulated, with the zoo's agents; resumes
 	$(RUN) python -m pipelines.studies.papers.command --seeds $(SEEDS) --out docs/papers.md
+
+bars: .make/setup ## docs/bars.md: the zoo's agents against their bars, out of range, for fairness; resumes
+	$(RUN) python -m pipelines.studies.bars.command --seeds $(SEEDS) --out docs/bars.md
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

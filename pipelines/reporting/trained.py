@@ -105,11 +105,11 @@ def _curve(name: str, curve: Curve) -> str:
         from matplotlib import pyplot
 
         drawn, axes = pyplot.subplots(figsize=(7.2, 3.2))
-        own = [point for point in curve.points if point.validation is not None]
-        seen = [point for point in curve.points if point.reward is not None]
-        axes.plot([p.steps for p in seen], [p.reward for p in seen], color=COLOURS[6], alpha=0.6,
+        own = [(p.steps, p.validation) for p in curve.points if p.validation is not None]
+        seen = [(p.steps, p.reward) for p in curve.points if p.reward is not None]
+        axes.plot([at for at, _ in seen], [value for _, value in seen], color=COLOURS[6], alpha=0.6,
                   label="while it explores")  # fmt: skip
-        axes.plot([p.steps for p in own], [p.validation for p in own], "o-", color=COLOURS[0],
+        axes.plot([at for at, _ in own], [value for _, value in own], "o-", color=COLOURS[0],
                   markersize=3, label="its best actions")  # fmt: skip
         for i, (kind, level) in enumerate(curve.levels.items()):
             axes.axhline(level, color=COLOURS[1 + i], linestyle=LINES[kind], label=NAMES[kind])

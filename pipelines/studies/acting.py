@@ -113,9 +113,11 @@ def facts(player: Player) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``agent``, ``steps`` and ``seed`` of its training, ``place`` where such a training leaves
-        it, ``weights`` (SHA-256).
+        ``agent``, ``steps`` and ``seed`` of its training, the ``training``'s command, ``place``
+        where that leaves it, ``weights`` (SHA-256).
     """
+    from models.policies.card import training
+    from models.policies.entry import described
     from models.policies.identity import weights_digest
 
     policy = player.policy
@@ -124,6 +126,7 @@ def facts(player: Player) -> dict[str, Any]:
         "agent": policy.agent,
         "steps": policy.settings.get("steps"),
         "seed": seed,
+        "training": training(described(policy)),
         "place": f"reports/rl/{policy.agent}/seed-{seed}",
         "weights": weights_digest(policy),
     }
@@ -132,7 +135,4 @@ def facts(player: Player) -> dict[str, Any]:
 def line(name: str, player: Player) -> str:
     """An agent in a line of a page."""
     found = facts(player)
-    return (
-        f"`{name}`: {found['agent']} trained for {found['steps']} steps, seed {found['seed']}, "
-        f"weights `{found['weights'][:12]}`"
-    )
+    return f"`{name}`: `{found['training']}`, weights `{found['weights'][:12]}`"

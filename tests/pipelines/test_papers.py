@@ -130,7 +130,7 @@ def test_a_given_agent_fills_its_rows_and_its_statements_are_judged(
         ("", {"goodput_mbps": 9.9})
     ]
     text = page.read_text(encoding="utf-8")
-    assert "- `nuwa-rl`: nuwa trained for" in text
+    assert "- `nuwa-rl`: `cczoo train nuwa " in text
     assert "/ 9.9 |" in next(line for line in text.splitlines() if line.startswith("| `nuwa-rl`"))
     assert "| magic |" not in text
     # Its runs are kept, too.

@@ -29,15 +29,12 @@ _AT_ONCE = 8
 
 
 class Script(Protocol):
-    """A policy by hand, as something that plays.
+    """A policy by hand, as something that plays."""
 
-    Attributes
-    ----------
-    identity : str
-        Hash of all that its runs depend on besides the simulator.
-    """
-
-    identity: str
+    @property
+    def identity(self) -> str:
+        """Hash of all that its runs depend on besides the simulator."""
+        ...
 
     def play(self, episodes: Sequence[Episode]) -> list[dict[str, Any]]:
         """Run scenarios, each with a seed."""
@@ -88,7 +85,8 @@ class Bench:
         from data.netsim.metrics import simulate
 
         name = who if isinstance(who, str) else AGENT
-        identity = "" if who in CONTROLS else self.identity if who == AGENT else who.identity
+        own = self.identity if who == AGENT else ""
+        identity = own if isinstance(who, str) else who.identity
         keys = [_key(Task("bars", "", name, seed, spec), identity) for spec, seed in episodes]
         missing = [(key, one) for key, one in zip(keys, episodes, strict=True)
                    if self.kept.found(key) is None]  # fmt: skip

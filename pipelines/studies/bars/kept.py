@@ -22,8 +22,10 @@ class Measured(Result):
         Name of its training.
     steps, seed : int or None
         Of its training.
+    training : str
+        Its training's command.
     place : str
-        Where such a training leaves it.
+        Where that leaves it.
     weights : str
         SHA-256.
     seeds : int
@@ -37,6 +39,7 @@ class Measured(Result):
     agent: str
     steps: int | None
     seed: int | None
+    training: str
     place: str
     weights: str
     seeds: int

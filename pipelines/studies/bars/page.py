@@ -22,8 +22,8 @@ above it, whose `--json` prints it; finished runs are kept, and one agent is eno
 **Out of range** are conditions that no training has: twice the round-trip time, the rate and the
 loss of the training's ranges (every delay or rate is doubled, so half of the drawn ones lie outside
 and the most extreme by a factor of two), more subflows or senders, and {", ".join(UNKNOWN)} as
-neighbours. Figures are the agent's over CUBIC's in the same place on the same runs; power is
-goodput over RTT.
+neighbours. MA-CC is trained in one network, of which one thing at a time is changed. Figures are
+the agent's over CUBIC's in the same place on the same runs; power is goodput over RTT.
 
 **Fairness**: flows of one path begin two seconds apart on one bottleneck and are measured from 20
 to 60 s: {" and ".join(map(str, KINDS))} agents of a kind, and one beside {", ".join(NEIGHBOURS)}.
@@ -36,9 +36,13 @@ def page(found: Sequence[Measured]) -> str:
     """Markdown of all agents that were measured."""
     lines = [INTRO, ""]
     for one in found:
-        lines += [f"## {one.name}", "", _about(one), "", f"    {one.command}", "", *_bars(one), "",
-                  "Out of range, over CUBIC's:", "", *_outside(one), "", "Fairness:", "",
-                  *_fairness(one), ""]  # fmt: skip
+        lines += [f"## {one.name}", "", _about(one), "", f"    {one.command}", ""]
+        if one.bars:
+            lines += [*_bars(one), ""]
+        if one.conditions:
+            lines += ["Out of range, over CUBIC's:", "", *_outside(one), ""]
+        if one.fairness:
+            lines += ["Fairness:", "", *_fairness(one), ""]
     if not found:
         lines += [NONE, ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -52,8 +56,8 @@ def summary(one: Measured) -> str:
 
 def _about(one: Measured) -> str:
     return (
-        f"{summary(one)}; `{one.agent}` trained for {one.steps} steps, seed {one.seed}, weights "
-        f"`{one.weights[:12]}`; {one.seeds} seeds."
+        f"{summary(one)}, {one.seeds} seeds. Trained by `{one.training}`, seed {one.seed}; weights "
+        f"`{one.weights[:12]}`."
     )
 
 

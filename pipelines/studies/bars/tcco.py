@@ -108,7 +108,8 @@ def _shares(bench: Bench, who: str | Script = AGENT) -> Floats:
     """Goodput as a share of what the links carry, in each drawn scenario."""
     there = episodes(mixed_paths, bench.seeds)
     most = np.array([most_mbps(spec, seed) for spec, seed in there])
-    return bench.values(there, GOODPUT, who) / most
+    shares: Floats = bench.values(there, GOODPUT, who) / most
+    return shares
 
 
 def _utilisation(bench: Bench) -> Floats:
