@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Loads the table file TABLE_FILE before main() for the unit that answers from it. FEATURES,
- * SCHEMA_HASH and, where it has several scores, LABELS are what the file must have been made for;
- * with NETWORK it is a network's.
+ * SCHEMA_HASH and LABELS are what the file must have been made for. With NETWORK it is a network's,
+ * with SCORES one of several scores.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 extern struct cczoo_network loaded;
 extern int32_t *scratch;
 #define LOAD(file, size, hash) cczoo_network_load(&loaded, file, size, FEATURES, LABELS, hash)
-#elif defined(LABELS)
+#elif defined(SCORES)
 #include "cczoo_scores.h"
 extern struct cczoo_scores loaded;
 #define LOAD(file, size, hash) cczoo_scores_load(&loaded, file, size, FEATURES, LABELS, hash)

@@ -34,6 +34,8 @@ OWN_READERS = {
     "mlp": ("cczoo_network.h", "cczoo_network.c"),
 }
 """Form's kind -> its reader, which takes in :data:`READER`."""
+_MACROS = {"trees": "SCORES", "mlp": "NETWORK"}
+"""Form's kind -> what tells ``table_host.c`` and ``table_damage.c`` its own reader."""
 DAMAGE_BYTES = 1 << 26
 """Bytes that may be read while damaged files are tried; a second or so."""
 CC_NAME_BYTES = 15
@@ -176,10 +178,9 @@ def _module(files: dict[str, Path], work: Path, timeout_s: float) -> Any:
 def _host(table: Path, bundle: Bundle) -> str:
     """C that loads the file before the driver starts."""
     schema = ", ".join(_rows(bundle.manifest["schema_hash"]))
-    kind, labels = bundle.manifest["kind"], len(bundle.manifest["labels"])
-    defined = "".join(f"#define {name} {value}\n" for name, value in _defined(kind, labels).items())
     return (
-        f"{defined}"
+        f"#define {_MACROS.get(bundle.manifest['kind'], 'TABLE')}\n"
+        f"#define LABELS {len(bundle.manifest['labels'])}\n"
         f"#define TABLE_FILE {json.dumps(str(table.resolve()))}\n"
         f"#define FEATURES {len(bundle.features)}\n"
         f"#define SCHEMA_HASH {schema}\n" + (RUNTIME / "table_host.c").read_text()
@@ -193,26 +194,19 @@ def _damage(
     executable = work / "table_damage"
     flags = ["-O1"] if no_sanitizers(work, timeout_s) else SANITIZER_FLAGS
     reader = _readers(form)[-1]
-    defined = [f"-D{k}={v}" for k, v in _defined(form.kind, len(form.labels)).items()]
     sources = [files[reader], RUNTIME / "table_damage.c"]
     included = [files[name] for name in _readers(form) if name != reader]
-    command = [*find_compiler(), *flags, *defined]
+    # Nothing of this one file: the program is compiled once for all of its kind.
+    command = [*find_compiler(), *flags, f"-D{_MACROS.get(form.kind, 'TABLE')}"]
     compile_once(command, sources, executable, timeout_s, included)
-    asked = [str(table), str(len(form.features)), str(DAMAGE_BYTES)]
-    done = run_command([str(executable), *asked], timeout_s)
+    asked = (len(form.features), len(form.labels), DAMAGE_BYTES)
+    done = run_command([str(executable), str(table), *map(str, asked)], timeout_s)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise CannotRun(f"damaged copies of {table.name}: {' '.join(lines[:3])}")
     return dict(
         zip(("inverted", "truncated", "accepted"), map(int, done.stdout.split()), strict=True)
     )
-
-
-def _defined(kind: str, labels: int) -> dict[str, int]:
-    """Macros that tell ``table_host.c`` and ``table_damage.c`` which reader it is."""
-    if kind not in OWN_READERS:
-        return {}
-    return {"LABELS": labels, **({"NETWORK": 1} if kind == "mlp" else {})}
 
 
 def _rows(hexadecimal: str) -> list[str]:
