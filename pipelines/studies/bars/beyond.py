@@ -1,4 +1,4 @@
-"""What an agent does out of the range of its training, and how it shares a bottleneck."""
+"""The behaviour of an agent out of the range of its training, and at a shared bottleneck."""
 
 from __future__ import annotations
 

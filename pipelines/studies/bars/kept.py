@@ -21,7 +21,7 @@ class Measured(Result):
     agent : str
         Name of its training.
     steps, seed : int or None
-        Of its training.
+        How long that took, and the seed that it had.
     training : str
         Its training's command.
     place : str

@@ -36,7 +36,7 @@ def tasks(
     Parameters
     ----------
     name : str
-        Of the scenario.
+        Name of the scenario.
     variants : mapping
         Label -> scenario, other readings included.
     agents : mapping
