@@ -115,7 +115,7 @@ def _curve(name: str, curve: Curve) -> str:
             axes.axhline(level, color=COLOURS[1 + i], linestyle=LINES[kind], label=NAMES[kind])
         axes.set_xlabel("steps")
         axes.set_ylabel("mean reward of a step")
-        shown = [*curve.levels.values(), *(p.validation for p in own if p.validation is not None)]
+        shown = [*curve.levels.values(), *(value for _, value in own)]
         room = 0.08 * (max(shown) - min(shown) or 1.0)
         # Rewards while exploring may lie far below all that is compared.
         axes.set_ylim(min(shown) - room, max(shown) + room)

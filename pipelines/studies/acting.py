@@ -117,7 +117,6 @@ def facts(player: Player) -> dict[str, Any]:
         where that leaves it, ``weights`` (SHA-256).
     """
     from models.policies.card import training
-    from models.policies.entry import described
     from models.policies.identity import weights_digest
 
     policy = player.policy
@@ -126,7 +125,7 @@ def facts(player: Player) -> dict[str, Any]:
         "agent": policy.agent,
         "steps": policy.settings.get("steps"),
         "seed": seed,
-        "training": training(described(policy)),
+        "training": training(policy.agent, policy.settings),
         "place": f"reports/rl/{policy.agent}/seed-{seed}",
         "weights": weights_digest(policy),
     }
