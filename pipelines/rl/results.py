@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import JsonValue
 
 from data.results import Result, ResultFile
 
@@ -85,7 +87,7 @@ class Verdict(Result):
     episodes: int
     cpu_s: float
     best_steps: tuple[int, ...]
-    settings: dict[str, Any]
+    settings: dict[str, JsonValue]
     rows: tuple[Row, ...]
     over: dict[str, Over | None]
     met: bool

@@ -1,18 +1,21 @@
 """A tiny training from a file's budget to its verdict and the report's section."""
 
+import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from data.errors import UserError
+from models.rl import agents
 from models.rl import best as validating
 from models.rl.judge import episodes_seed
 from models.rl.policy import Greedy, kept, untrained
 from pipelines import cli
 from pipelines.reporting import trained
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.rl import judging
+from pipelines.rl import given, judging
 from pipelines.rl.results import CURVE, TRAJECTORY, VERDICT
 from pipelines.studies.environments import judge
 
@@ -36,8 +39,8 @@ def checkout(tmp_path, monkeypatch):
 
 
 def run(*words):
-    given = ("train", "macc", "--params", "params.yaml", "--no-track", "--resume")
-    return cli.main([*given, "--verdict", "reports/agents/macc", *words])
+    line = ("train", "macc", "--params", "params.yaml", "--no-track", "--resume")
+    return cli.main([*line, "--verdict", "reports/agents/macc", *words])
 
 
 def test_a_budget_becomes_a_verdict_a_section_and_a_congestion_control(checkout, capsys):
@@ -96,28 +99,42 @@ def test_what_fails_on_the_way_leaves_no_verdict_and_is_gone_on_with(checkout, m
     assert not (checkout / "reports" / "agents" / "macc").exists()
     (kept_back,) = (checkout / "reports" / "rl").glob("macc-*/seed-7/checkpoint-*")
     begun = kept_back.stat().st_mtime_ns
-    assert run("--set", "rate=0.002") == 2
-    assert len(list((checkout / "reports" / "rl").glob("macc-*"))) == 2, "other settings begin anew"
-    assert kept_back.stat().st_mtime_ns == begun
-    monkeypatch.setattr(judging, "play_all", play_all)
+    moved = checkout / "reports" / "agents" / "macc"
+
+    def judged(*asked):
+        # The training isn't repeated: it is the one that was finished.
+        assert kept_back.stat().st_mtime_ns == begun
+        return play_all(*asked)
+
+    monkeypatch.setattr(judging, "play_all", judged)
     assert run() == 0
-    assert (checkout / "reports" / "agents" / "macc" / "verdict.json").is_file()
-    # Another one takes its place, but not that of somebody's own files; that is seen at once.
-    notes = checkout / "reports" / "agents" / "macc" / "notes.txt"
-    notes.write_text("mine")
-    (before,) = [path for path in (checkout / "reports" / "rl").glob("macc-*") if path.is_dir()
-                 and list(path.glob("*"))]  # fmt: skip
+    assert (moved / "seed-7" / kept_back.name / "networks.safetensors").is_file()
+    assert not kept_back.exists()
+    # Somebody's own file there is seen before anything is trained.
+    (moved / "notes.txt").write_text("mine")
     assert run() == 2
-    assert list((checkout / "reports" / "rl").glob("*/*")) == list(before.glob("*"))
-    notes.unlink()
-    assert run() == 0
+    assert (moved / "notes.txt").read_text() == "mine"
+    assert not list((checkout / "reports" / "rl").glob("*/*"))
+
+
+def test_other_settings_begin_in_a_folder_of_their_own():
+    def name(verdict, **changes):
+        args = argparse.Namespace(task="macc", verdict=verdict)
+        return given.folder(args, agents.settings("macc", changes))
+
+    one = name(Path("x"), rate=0.1)
+    assert one.startswith("macc-")
+    assert one == name(Path("y"), rate=0.1, threads=2, checkpoint_min=1.0, seed=9)
+    assert one != name(Path("x"), rate=0.2)
+    assert one != name(Path("x"), rate=0.1, steps=9)
+    assert name(None, rate=0.1) == "macc"
 
 
 def test_levels_beside_a_curve_are_of_the_very_episodes_of_validation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").write_text(BUDGET)
-    given = ("train", "macc", "--params", "params.yaml", "--no-track", "--out", "out")
-    assert cli.main([*given, "--set", "steps=64"]) == 0
+    line = ("train", "macc", "--params", "params.yaml", "--no-track", "--out", "out")
+    assert cli.main([*line, "--set", "steps=64"]) == 0
     name, params, module = kept(tmp_path / "out" / "seed-7")
     points = json.loads((tmp_path / "out" / "seed-7" / "curve.json").read_text())
     (kept_best,) = {point["validation"] for point in points if "validation" in point}
