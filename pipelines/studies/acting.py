@@ -133,5 +133,7 @@ def facts(player: Player) -> dict[str, Any]:
 
 def line(name: str, player: Player) -> str:
     """An agent in a line of a page."""
+    if name == UNTRAINED:
+        return f"`{name}`: the network of `macc` before its training"
     found = facts(player)
     return f"`{name}`: `{found['training']}`, weights `{found['weights'][:12]}`"
