@@ -44,7 +44,7 @@ def _section(inputs: Inputs, name: str) -> str:
         Html(
             f"To beat random actions, its untrained network and the best constant action: "
             f"{word.text}. Trained by <code>cczoo train {name} --params params.yaml</code> in "
-            f"{found.cpu_s:.0f} CPU seconds ({found.steps} steps, {len(found.seeds)} of seed "
+            f"{found.cpu_s:.0f} CPU seconds ({found.steps} steps, seed "
             f"{', '.join(map(str, found.seeds))}) on <code>{found.sampler}</code>."
         )
     )
@@ -53,7 +53,7 @@ def _section(inputs: Inputs, name: str) -> str:
         [
             NAMES[kind],
             one.policy,
-            stacked(f"{one.mean:+.3f}", f"{one.low:+.3f}–{one.high:+.3f}"),
+            stacked(f"{one.mean:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}"),
             _word(kind, one),
         ]
         for kind, one in over.items()
@@ -70,7 +70,7 @@ def _section(inputs: Inputs, name: str) -> str:
             row.policy,
             row.kind,
             row.episodes,
-            stacked(f"{row.mean:.3f}", f"{row.low:.3f}–{row.high:.3f}"),
+            stacked(f"{row.mean:.3f}", f"{row.low:.3f} to {row.high:.3f}"),
             f"{row.mbps:.1f}",
             f"{row.rtt_ms:.1f}",
         ]
