@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 from pipelines.reporting.figures import COLOURS, style, svg
@@ -43,7 +44,7 @@ def _section(inputs: Inputs, name: str) -> str:
     head = paragraph(
         Html(
             f"To beat random actions, its untrained network and the best constant action: "
-            f"{word.text}. Trained by <code>cczoo train {name} --params params.yaml</code> in "
+            f"{word.text}. Trained by <code>{escape(found.command)}</code> in "
             f"{found.cpu_s:.0f} CPU seconds ({found.steps} steps, seed "
             f"{', '.join(map(str, found.seeds))}) on <code>{found.sampler}</code>."
         )
@@ -88,7 +89,7 @@ def _section(inputs: Inputs, name: str) -> str:
         head
         + table(columns, rows, caption)
         + "".join(paragraph(line) for line in found.text[1 + len(over) :])
-        + _curve(name, curve)
+        + _curve(name, curve, "twin_k" in str(found.settings.get("env")))
         + _trajectory(name, shown)
         + table(every, played, "Everybody who played")
     )
@@ -100,13 +101,16 @@ def _word(kind: str, one: Over) -> Html:
     return mark("met", "beaten") if one.beaten else mark("unmet", "not beaten")
 
 
-def _curve(name: str, curve: Curve) -> str:
+def _curve(name: str, curve: Curve, less_a_twin: bool) -> str:
     with style():
         from matplotlib import pyplot
 
         drawn, axes = pyplot.subplots(figsize=(7.2, 3.2))
         own = [(p.steps, p.validation) for p in curve.points if p.validation is not None]
         seen = [(p.steps, p.reward) for p in curve.points if p.reward is not None]
+        if less_a_twin:
+            # Rewards of training are differences then, and nothing else here is.
+            seen = []
         axes.plot([at for at, _ in seen], [value for _, value in seen], color=COLOURS[6], alpha=0.6,
                   label="while it explores")  # fmt: skip
         axes.plot([at for at, _ in own], [value for _, value in own], "o-", color=COLOURS[0],
@@ -124,8 +128,8 @@ def _curve(name: str, curve: Curve) -> str:
     return figure(
         text,
         f"How {name} learned (seed {curve.seed}): its best actions in the episodes of validation, "
-        "which everybody whose level is drawn has played; grey is what it got while exploring, in "
-        "other episodes.",
+        "which everybody whose level is drawn has played"
+        + ("." if less_a_twin else "; grey is what it got while exploring, in other episodes."),
         wide=True,
     )
 

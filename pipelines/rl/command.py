@@ -16,7 +16,7 @@ EXAMPLE = """examples:
   cczoo train tcco --resume              # go on where it was stopped, or killed
   cczoo train nuwa --tune 20             # search the settings in 20 trainings
   cczoo train tcco --set env.sampler=mixed_paths --judge 32 --json    # beside policies by hand
-  cczoo train tcco --params params.full.yaml --resume --verdict reports/agents/tcco
+  cczoo train tcco --params params.full.yaml --resume --verdict reports/reference/tcco
   RAY_ADDRESS=10.0.0.1:6379 cczoo train macc --set runners=8    # sample on a cluster"""
 
 
@@ -79,12 +79,12 @@ def run(args: argparse.Namespace) -> int:
             f"--verdict: of a training of {', '.join(agents.AGENTS)} alone, and not of a search"
         )
     params = agents.settings(args.task, settings)
+    out = args.out or Path("reports/rl") / given.folder(args, params)
     if args.verdict is not None:
         from pipelines.rl import judged
 
         checked(args.task, params)
-        judged.check(args.verdict)
-    out = args.out or Path("reports/rl") / given.folder(args, params)
+        judged.check(args, params, out)
     if not args.no_track:
         tracking.check_store()
     if args.tune:

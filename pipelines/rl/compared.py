@@ -58,13 +58,27 @@ def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, An
         interquartile mean of the best policy of each kind on these episodes, None if a problem
         has none; ``best``: their names.
     """
-    from models.stats.aggregate import iqm
-
     own = judge.trained(folders)[where]
     by_hand = [row for row in judge.PROBLEMS[where] if row[1] in BASELINES]
     rows = [*by_hand, *own]
     results = [judge.play(row, episodes) for row in progress(rows, "playing", len(rows))]
-    agents = np.array([one.returns for one in results if one.kind == judge.AGENT])
+    return summary(results, [one for one in results if one.kind == judge.AGENT])
+
+
+def summary(results: Sequence[judge.Result], own: Sequence[judge.Result]) -> dict[str, Any]:
+    """Sum up episodes that have been played; returns what `compared` does.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Policies by hand among them; those that played fewer episodes than the agents don't count.
+    own : sequence of Result
+        The agents, a seed each.
+    """
+    from models.stats.aggregate import iqm
+
+    agents = np.array([one.returns for one in own])
+    whole = [one for one in results if len(one.returns) == agents.shape[1]]
     low, high = interval(agents)
     found: dict[str, Any] = {
         "return": {"iqm": float(iqm(agents)), "low": low, "high": high},
@@ -72,7 +86,7 @@ def compared(where: str, folders: Sequence[Path], episodes: int) -> dict[str, An
         "best": {},
     }
     for kind in BASELINES:
-        scores = {one.name: float(iqm(one.returns[None])) for one in results if one.kind == kind}
+        scores = {one.name: float(iqm(one.returns[None])) for one in whole if one.kind == kind}
         best = max(scores, key=lambda name: scores[name], default=None)
         found["best"][kind] = best
         found["baselines"][kind] = None if best is None else scores[best]

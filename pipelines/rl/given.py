@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from models.policies.identity import code_digest
 from models.rl import agents
 from pipelines import params as files
 from pipelines.rl.budget import Budget
@@ -35,11 +36,12 @@ def budgeted(args: argparse.Namespace, changes: dict[str, Any]) -> tuple[Budget,
 
 
 def folder(args: argparse.Namespace, params: Run) -> str:
-    """Name of a training's folder; with ``--verdict``, which moves it, one for all its settings.
+    """Name of a training's folder; with ``--verdict``, which moves it, one for its settings.
 
-    So what was broken off is gone on with by ``--resume``, and with other settings begins anew.
+    So what was broken off is gone on with by ``--resume``, and with other settings, or after a
+    change of the code that trains and plays, begins anew.
     """
     if args.verdict is None:
         return str(args.task)
     alike = params.model_dump_json(exclude=ELSEWHERE, by_alias=True)
-    return f"{args.task}-{hashlib.sha256(alike.encode()).hexdigest()[:12]}"
+    return f"{args.task}-{hashlib.sha256((alike + code_digest()).encode()).hexdigest()[:12]}"

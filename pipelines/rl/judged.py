@@ -11,11 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.errors import UserError
 from data.place import building, check_own, check_writable
 from models.rl.training import CURVE as LEARNED
 from pipelines.rl import judging
+from pipelines.rl.compared import summary
 from pipelines.rl.cost import COST
-from pipelines.rl.results import CURVE, TRAJECTORY, VERDICT, Verdict
+from pipelines.rl.results import CURVE, FOLDER, TRAJECTORY, VERDICT, Verdict
 from pipelines.rl.trajectory import trajectory
 from pipelines.rl.verdict import verdict
 
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 
 MAKER = "cczoo train --verdict"
 POINTS = 300
-"""Points of a curve, at most, beside those of validations."""
+"""Points of a curve, about, beside those of validations."""
+_FEWEST = 4
+"""Episodes of a verdict: with fewer an interval says nothing."""
+PARAMS = "params.yaml"
+"""The pipeline's own budgets."""
 
 
 def judged(
@@ -40,7 +46,8 @@ def judged(
     out : Path
         Folder of the trainings.
     result : dict
-        The command's summary; its checkpoints get the place that they move to.
+        The command's summary; its checkpoints get the place that they move to, and it what the
+        agents and the policies by hand got.
     episodes : int
         Test episodes, if ``--judge`` doesn't say.
 
@@ -52,7 +59,9 @@ def judged(
     runs = [result["runs"][str(seed)] for seed in result["seeds"]]
     folders = [out / f"seed-{seed}" for seed in result["seeds"]]
     steps = [run["best_steps"] for run in runs]
-    found = judge_into(args.verdict, args.task, params, folders, steps, args.judge or episodes)
+    given = args.judge or episodes
+    found, summed = judge_into(args.verdict, args.task, params, folders, steps, given)
+    result |= summed
     for run, one in zip(runs, folders, strict=True):
         run["checkpoint"] = str(args.verdict / one.name / Path(run["checkpoint"]).name)
     print("\n  ".join(found.text), file=sys.stderr)
@@ -66,7 +75,7 @@ def judge_into(
     folders: Sequence[Path],
     best_steps: Sequence[int],
     episodes: int,
-) -> Verdict:
+) -> tuple[Verdict, dict[str, Any]]:
     """Judge the trainings of one agent, and move them into the folder of what came of it.
 
     Parameters
@@ -86,7 +95,9 @@ def judge_into(
 
     Returns
     -------
-    Verdict
+    verdict : Verdict
+    summary : dict
+        As `pipelines.rl.compared.summary` gives it.
 
     Raises
     ------
@@ -94,17 +105,19 @@ def judge_into(
         When `out` holds what this didn't write.
     """
     with building(out, own, MAKER) as fresh:
-        results = judging.play_all(name, params, folders, episodes)
+        costs = [COST.read(folder) for folder in folders]
+        results, seeds = judging.play_all(name, params, folders, episodes)
         facts = {
             "agent": name,
             "sampler": judging.sampler_of(name, params),
             "seeds": [params.seed + i for i in range(len(folders))],
             "steps": params.steps,
-            "cpu_s": sum(COST.read(folder).cpu_s for folder in folders),
+            "cpu_s": sum(cost.cpu_s for cost in costs),
+            "command": costs[0].command,
             "best_steps": list(best_steps),
             "settings": params.model_dump(mode="json", by_alias=True, exclude={"seed"}),
         }
-        found = VERDICT.write(fresh, verdict(results, facts))
+        found = VERDICT.write(fresh, verdict(results, facts, seeds))
         CURVE.write(fresh, curve(name, params, folders[0], results))
         TRAJECTORY.write(fresh, trajectory(name, folders[0]))
         for folder in folders:
@@ -113,28 +126,53 @@ def judge_into(
         shutil.rmtree(folder)
         with suppress(OSError):
             folder.parent.rmdir()
-    return found
+    return found, summary(results, seeds)
 
 
-def check(out: Path) -> None:
-    """Refuse a folder for a verdict before anything is trained for it.
+def check(args: argparse.Namespace, params: Run, out: Path) -> None:
+    """Refuse a verdict before anything is trained for it.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The command line of ``cczoo train``.
+    params : Run
+    out : Path
+        Folder of the trainings, which move from there.
 
     Raises
     ------
     UserError
-        When it can't be written, or holds what isn't of a verdict.
+        When its folder can't be written, holds what isn't of a verdict, is the pipeline's own, or
+        overlaps the trainings'; when there are too few episodes, or no measured traces to judge on.
     """
-    check_writable(out)
-    check_own(out, own, MAKER)
+    place = Path(args.verdict)
+    if args.judge is not None and args.judge < _FEWEST:
+        raise UserError(f"--judge {args.judge}: a verdict takes at least {_FEWEST} episodes")
+    inside, outside = place.resolve(), out.resolve()
+    if inside.is_relative_to(outside) or outside.is_relative_to(inside):
+        raise UserError(f"--verdict {place}: trainings move there from {out}: give another folder")
+    by_file = args.params is not None and args.params.name == PARAMS and not args.set
+    if inside == Path("reports", FOLDER, args.task).resolve() and not by_file:
+        raise UserError(
+            f"--verdict {place}: `dvc repro` makes that by {PARAMS}, and would delete what has "
+            f"other settings: give another folder, as reports/reference/{args.task}"
+        )
+    check_writable(place)
+    check_own(place, own, MAKER)
+    judging.by_hand(args.task, params)
 
 
 def own(folder: Path) -> set[str]:
-    """Names of what belongs to a verdict in its folder: result files, and all of the trainings."""
+    """Names of what belongs to a verdict in its folder: result files, and those of trainings."""
     if not (folder / VERDICT.name).is_file():
         return set()
-    below = (path for one in folder.glob("seed-*") for path in one.rglob("*"))
-    found = {path.relative_to(folder).as_posix() for path in below}
-    return found | {file.name for file in (VERDICT, CURVE, TRAJECTORY)}
+    found = {file.name for file in (VERDICT, CURVE, TRAJECTORY)}
+    for one in folder.glob("seed-*"):
+        below = [one / COST.name, one / LEARNED, *one.glob("checkpoint-*")]
+        below += [file for kept in one.glob("checkpoint-*") for file in kept.iterdir()]
+        found |= {path.relative_to(folder).as_posix() for path in below}
+    return found
 
 
 def curve(name: str, params: Run, folder: Path, results: Sequence[Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from models.envs.samplers import HELD_OUT, VALIDATION, of_split
 from models.rl import best as validating
 from models.rl.judge import episodes_seed
 from pipelines.output import progress
@@ -17,8 +18,11 @@ from pipelines.studies.environments.judge import AGENT, CONSTANT, RANDOM, SCRIPT
 if TYPE_CHECKING:
     from models.rl.params import Run
 
-SHARE, KEPT = 4, 2
+SHARE, KEPT = 2, 3
 """Constants and scripts play one of so many episodes; so many of each kind play them all."""
+SEED = 3 << 31
+"""Of the test episodes. Trainings, validations and the page of environments draw theirs from
+smaller seeds, and what is published of several seeds from another: these have chosen no setting."""
 
 
 def sampler_of(name: str, params: Run) -> str:
@@ -29,7 +33,20 @@ def sampler_of(name: str, params: Run) -> str:
     return str(settings.sampler)
 
 
-def play_all(name: str, params: Run, folders: Sequence[Path], episodes: int) -> list[Result]:
+def by_hand(name: str, params: Run, part: int = HELD_OUT) -> list[Played]:
+    """Policies by hand, on measured traces on those of one part.
+
+    Raises
+    ------
+    UserError
+        When no measured trace is in that part.
+    """
+    return judge.by_hand(name, of_split(sampler_of(name, params), part))
+
+
+def play_all(
+    name: str, params: Run, folders: Sequence[Path], episodes: int
+) -> tuple[list[Result], list[Result]]:
     """Play policies by hand, untrained networks and trained ones in the test episodes.
 
     Parameters
@@ -44,28 +61,34 @@ def play_all(name: str, params: Run, folders: Sequence[Path], episodes: int) -> 
 
     Returns
     -------
-    list of Result
-        Random actions, untrained, constants, scripts, the agent. Of many constants and scripts
-        those that are behind in the first quarter have played no more than that.
+    results : list of Result
+        Random actions, untrained, constants, scripts, the agent; networks as the mean over seeds.
+        Of many constants and scripts those that are behind in the first half have played no more
+        than that.
+    seeds : list of Result
+        The agent's own, a seed each.
     """
-    hands = judge.by_hand(name, sampler_of(name, params))
-    found = [judge.play(row, episodes) for row in hands if row[1] == RANDOM]
-    found.append(_networks(name, params, folders, episodes, True))
+    hands = by_hand(name, params)
+    found = [judge.play(row, episodes, seed=SEED) for row in hands if row[1] == RANDOM]
+    found.append(average(_networks(name, params, folders, episodes, True)))
     first = max(2, episodes // SHARE)
     for kind in (CONSTANT, SCRIPT):
         own = [row for row in hands if row[1] == kind]
-        played = {row[0]: judge.play(row, first) for row in progress(own, f"{kind}s", len(own))}
+        played = {
+            row[0]: judge.play(row, first, seed=SEED) for row in progress(own, f"{kind}s", len(own))
+        }
         order = sorted(played, key=lambda one: -float(played[one].returns.mean()))
         for row in own:
             if row[0] in order[:KEPT]:
-                played[row[0]] = judge.play(row, episodes)
+                played[row[0]] = judge.play(row, episodes, seed=SEED)
         found += played.values()
-    return [*found, _networks(name, params, folders, episodes, False)]
+    seeds = _networks(name, params, folders, episodes, False)
+    return [*found, average(seeds)], seeds
 
 
 def levels(name: str, params: Run, results: Sequence[Result]) -> dict[str, float]:
     """What the best of each kind gets in the episodes in which the training was validated."""
-    hands = {row[0]: row for row in judge.by_hand(name, sampler_of(name, params))}
+    hands = {row[0]: row for row in by_hand(name, params, VALIDATION)}
     seed = episodes_seed(validating.VALIDATION + params.seed)
     found = {}
     for kind in (RANDOM, UNTRAINED, CONSTANT, SCRIPT):
@@ -79,17 +102,18 @@ def levels(name: str, params: Run, results: Sequence[Result]) -> dict[str, float
 
 def _networks(
     name: str, params: Run, folders: Sequence[Path], episodes: int, before: bool
-) -> Result:
+) -> list[Result]:
     """Networks of all seeds, before their training or after it."""
     from models.rl.policy import Greedy, kept
 
-    make = judge.by_hand(name, sampler_of(name, params))[0][2]
+    make = by_hand(name, params)[0][2]
     played = []
     for folder in folders:
         _, own, module = kept(folder)
         row: Played = (name, AGENT, make, partial(Greedy, module))
-        played.append(judge.play(_untrained(name, own, make) if before else row, episodes))
-    return average(played)
+        shown = _untrained(name, own, make) if before else row
+        played.append(judge.play(shown, episodes, seed=SEED))
+    return played
 
 
 def _untrained(name: str, params: Run, make: judge.Maker) -> Played:
@@ -100,4 +124,4 @@ def _untrained(name: str, params: Run, make: judge.Maker) -> Played:
 
 def episode_steps(name: str, params: Run) -> int:
     """Decisions of an episode."""
-    return int(judge.by_hand(name, sampler_of(name, params))[0][2](1).steps)
+    return int(by_hand(name, params)[0][2](1).steps)

@@ -65,6 +65,8 @@ class Verdict(Result):
         Trained, and judged.
     cpu_s : float
         Processor time of all trainings, their validations included.
+    command : str
+        What began the first training.
     best_steps : tuple of int
         Steps after which each training's network was the best in validation; it is judged.
     settings : dict
@@ -86,6 +88,7 @@ class Verdict(Result):
     steps: int
     episodes: int
     cpu_s: float
+    command: str
     best_steps: tuple[int, ...]
     settings: dict[str, JsonValue]
     rows: tuple[Row, ...]

@@ -35,7 +35,9 @@ def best(results: Sequence[Result], kind: str) -> Result | None:
     return max(whole, key=lambda one: float(one.returns.mean()), default=None)
 
 
-def verdict(results: Sequence[Result], facts: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(
+    results: Sequence[Result], facts: Mapping[str, Any], seeds: Sequence[Result] = ()
+) -> dict[str, Any]:
     """Content of ``verdict.json``; see `pipelines.rl.results.Verdict`.
 
     Parameters
@@ -43,13 +45,17 @@ def verdict(results: Sequence[Result], facts: Mapping[str, Any]) -> dict[str, An
     results : sequence of Result
         With one of kind ``agent``, which has played all episodes.
     facts : mapping
-        ``agent``, ``sampler``, ``seeds``, ``steps``, ``cpu_s``, ``best_steps``, ``settings``.
+        ``agent``, ``sampler``, ``seeds``, ``steps``, ``cpu_s``, ``command``, ``best_steps``,
+        ``settings``.
+    seeds : sequence of Result
+        The agent's trainings one by one. With several, intervals are as wide as episodes and
+        trainings make them together; with one they speak of that network, not of the method.
     """
     (own,) = (one for one in results if one.kind == AGENT)
     over: dict[str, Any] = {}
     for kind in KINDS:
         other = best(results, kind)
-        over[kind] = None if other is None else _over(own, other)
+        over[kind] = None if other is None else _over(own, other, seeds)
     met = all(over[kind] is not None and over[kind]["beaten"] for kind in BARS)
     found = {
         "format": 1,
@@ -110,10 +116,14 @@ def _row(one: Result) -> dict[str, Any]:
     }
 
 
-def _over(own: Result, other: Result) -> dict[str, Any]:
+def _over(own: Result, other: Result, seeds: Sequence[Result]) -> dict[str, Any]:
     """Difference in all episodes, or in the first ones if the other played no more."""
     count = min(len(own.returns), len(other.returns))
-    mean, low, high = _ends(own.returns[:count] - other.returns[:count])
+    mean, half = interval(own.returns[:count] - other.returns[:count])
+    if len(seeds) > 1:
+        means = np.array([one.returns[:count].mean() for one in seeds])
+        half = float(np.hypot(half, interval(means)[1]))
+    low, high = mean - half, mean + half
     return {"policy": other.name, "mean": mean, "low": low, "high": high, "beaten": low > 0}
 
 

@@ -9,6 +9,7 @@ from pipelines.studies.environments.judge import Result
 
 FACTS = {
     "agent": "tcco", "sampler": "mixed_paths", "seeds": [7], "steps": 1000, "cpu_s": 61.4,
+    "command": "cczoo train tcco",
     "best_steps": [500], "settings": {"rate": 0.1},
 }  # fmt: skip
 EPISODES = np.random.default_rng(0).normal(0.0, 5.0, 40)
@@ -81,6 +82,16 @@ def test_seeds_count_by_their_mean_in_each_episode():
     assert found.returns.tolist() == [2.0, 4.0]
     assert found.name == "tcco (2 seeds)"
     assert average(seeds[:1]).returns.tolist() == [1.0, 2.0]
+
+
+def test_with_several_seeds_their_differences_count_too():
+    lucky, unlucky = (got("tcco", "agent", EPISODES + 3.0 + luck) for luck in (0.5, -0.5))
+    rows = [*played(0.2)[:-1], average([lucky, unlucky])]
+    alone = verdict(rows, FACTS)["over"]["constant"]
+    several = verdict(rows, FACTS, [lucky, unlucky])["over"]["constant"]
+    assert alone["beaten"]
+    assert not several["beaten"], "with other luck it would be worse"
+    assert several["mean"] == pytest.approx(alone["mean"])
 
 
 def test_the_best_of_a_kind_has_played_all_episodes():
