@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import multiprocessing
 import random
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -39,32 +40,34 @@ SMALL: dict[str, dict[str, Any]] = {
 """The rings are so small that the oldest rows are overwritten."""
 
 
-def child(name: str, params: Run, out: Path) -> int:
-    """Train in a process of its own; its number."""
-    number = os.fork()
-    if number:
-        return number
-    try:
-        training.train(name, params, out, resume=True)
-        os._exit(0)
-    except BaseException as error:
-        print(repr(error), file=sys.stderr, flush=True)
-        os._exit(1)
+_CLEAN = multiprocessing.get_context("forkserver")
+"""Forks from a process that has trained nothing: torch refuses to go on learning in the fork of
+one whose threads have computed gradients."""
+_CLEAN.set_forkserver_preload(["models.rl.algorithms.ppo", "models.rl.algorithms.replay"])
+
+
+def child(name: str, params: Run, out: Path) -> BaseProcess:
+    """Train in a process of its own, which is begun."""
+    process = _CLEAN.Process(
+        target=training.train, args=(name, params, out), kwargs={"resume": True}
+    )
+    process.start()
+    return process
 
 
 def killed(name: str, params: Run, out: Path, most: int, wait_s: float, rng: random.Random) -> int:
     """Train to the end through at most so many kills; how many there were."""
     kills = 0
     while True:
-        number = child(name, params, out)
+        process = child(name, params, out)
         if kills < most:
             time.sleep(rng.uniform(0.0, wait_s))
-            os.kill(number, signal.SIGKILL)
-        status = os.waitpid(number, 0)[1]
-        if os.WIFEXITED(status):
-            if os.WEXITSTATUS(status):
-                raise RuntimeError(f"{name}: the training failed")
+            process.kill()
+        process.join()
+        if process.exitcode == 0:
             return kills
+        if process.exitcode != -signal.SIGKILL:
+            raise RuntimeError(f"{name}: the training failed")
         kills += 1
 
 

@@ -1,7 +1,6 @@
 """A training that is killed and gone on with gives the curve of one that wasn't, bit for bit."""
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -40,18 +39,18 @@ def test_the_curve_is_the_same_after_any_number_of_kills(name, tmp_path):
     rng, kills, tries, out = random.Random(4), 0, 0, tmp_path / "cut"
     while True:
         before = checkpoint.latest(out)
-        number = child(name, params, out)
+        process = child(name, params, out)
         if kills < 3:
             # As soon as it has got on by a checkpoint, at some moment of the next round.
             begun = time.monotonic()
-            while checkpoint.latest(out) == before:
+            while checkpoint.latest(out) == before and process.is_alive():
                 assert time.monotonic() < begun + 600
                 time.sleep(0.001)
             time.sleep(rng.uniform(0.0, 0.03))
-            os.kill(number, signal.SIGKILL)
-        status = os.waitpid(number, 0)[1]
-        if os.WIFEXITED(status):
-            assert os.WEXITSTATUS(status) == 0
+            process.kill()
+        process.join()
+        if process.exitcode != -signal.SIGKILL:
+            assert process.exitcode == 0
             tries += 1
             if kills or tries == 9:
                 break
