@@ -11,11 +11,10 @@ from data.errors import UserError
 from data.strict import Strict
 from features.spec import schema_hash
 from models import families
-from models.policies import ENTRY, RELEASED, WEIGHTS
+from models.policies import ENTRY, RELEASED, WEIGHTS, checked
 from models.policies.observed import actions, observation_hash, observed
 from models.policies.policy import Policy
 from models.policies.scenes import ENVIRONMENTS
-from models.rl.layout import Layout
 from models.rl.networks import NETWORKS
 
 if TYPE_CHECKING:
@@ -128,7 +127,8 @@ def of_entry(model: ZooModel) -> Policy:
     Raises
     ------
     UserError
-        When it is none, or its observations aren't those of this version.
+        When it is none, its observations aren't those of this version, or its weights aren't the
+        network's.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -143,28 +143,31 @@ def of_entry(model: ZooModel) -> Policy:
         or found.network not in NETWORKS
     ):
         raise UserError(f"{where}: made by another version of cczoo: train it again")
-    if found.observation_hash != observation_hash(found.environment, found.kind, found.params):
+    params = checked.params(found.environment, found.kind, found.params, str(where))
+    if found.observation_hash != observation_hash(found.environment, found.kind, params):
         raise UserError(
             f"{where}: what it observes has been defined anew since it was trained (hash differs): "
             "train it again"
         )
     try:
         weights = load(model.read(WEIGHTS))
-    except SafetensorError as error:
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{model.directory / WEIGHTS}: no safetensors ({error}): restore it"
         ) from None
-    return Policy(
+    policy = Policy(
         name=model.meta.name,
         agent=found.agent,
         environment=found.environment,
         network=found.network,
         settings=found.settings,
-        params=found.params,
-        layout=Layout.read(found.layout),
+        params=params,
+        layout=checked.layout(found.environment, found.kind, params, found.layout, str(where)),
         kinds=(found.kind,),
         weights=weights,
     )
+    checked.check_weights(policy, str(model.directory))
+    return policy
 
 
 def released_as(policy: Policy) -> dict[str, tuple[int, ...]]:
