@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +35,8 @@ def identity(policy: Policy) -> str:
     """
     settings = [policy.environment, policy.network, dict(policy.settings), dict(policy.params),
                 policy.kinds]  # fmt: skip
-    text = f"{settings!r}{weights_digest(policy)}{code_digest()}"
+    # A folder's settings and its entry's stand in other orders, and tuples are lists in a file.
+    text = f"{json.dumps(settings, sort_keys=True)}{weights_digest(policy)}{code_digest()}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 

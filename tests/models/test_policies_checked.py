@@ -10,6 +10,7 @@ from random_policies import policy
 from data.errors import UserError
 from models import store
 from models.policies import ENTRY, WEIGHTS, entry
+from models.policies.identity import identity
 
 
 def written(folder, environment="macc", kinds=(0,), change=None, weights=None):
@@ -34,6 +35,15 @@ def test_what_was_written_is_read_again(tmp_path, environment):
     assert found.layout == own.layout
     assert found.params == own.params
     assert all((found.weights[name] == own.weights[name]).all() for name in own.weights)
+
+
+def test_a_training_and_its_entry_are_one_player(tmp_path):
+    """Whatever order a file keeps settings in, and though its lists were tuples."""
+    own = policy("macc").only("x", (0,))
+    settings = {**dict(reversed([*own.settings.items()])), "hidden": (8, 8)}
+    found = entry.of_entry(written(tmp_path))
+    assert identity(replace(own, settings=settings)) == identity(found)
+    assert identity(replace(own, settings={**settings, "width": 17})) != identity(found)
 
 
 LAST = "net.kinds.0.head.bias"
