@@ -32,7 +32,11 @@ def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
     grouped: dict[str, list[ZooModel]] = {}
     for model in found:
         description = model.read_json(ENTRY)
-        grouped.setdefault(repr([description["agent"], description["settings"]]), []).append(model)
+        key = repr([description["agent"], description["settings"]])
+        # One of the same name is of another training, though it was set alike.
+        while any(one.meta.name == model.meta.name for one in grouped.get(key, [])):
+            key += "+"
+        grouped.setdefault(key, []).append(model)
     return [_training(run, models) for models in grouped.values()]
 
 

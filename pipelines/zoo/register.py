@@ -24,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
     if not register.is_offline(args.offline):
         tracking.check_store()
     with scratch("register") as held:
-        found = [model for name in args.names for model in entries_of(name, args, held)]
+        # Each in a folder of its own: two trainings of an agent have entries of the same names.
+        each = [entries_of(n, args, held / str(i)) for i, n in enumerate(args.names)]
+        found = [model for one in each for model in one]
         sent = [register.send(one, args.offline) for one in of_policies.trainings(made_by(), found)]
     versions = {name: version for one in sent for name, version in one["versions"].items()}
     if args.json:

@@ -39,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     settings = params.load(path)
     results = []
     with scratch("release") as held:
-        candidates = [one for name in args.names for one in candidates_of(name, args, held)]
+        # Each in a folder of its own: two trainings of an agent have entries of the same names.
+        each = [candidates_of(n, args, held / str(i)) for i, n in enumerate(args.names)]
+        candidates = [one for found in each for one in found]
         for model in progress(candidates, "releasing"):
             results.append(release(model, zoo, settings, args))
             if not args.json:

@@ -130,6 +130,27 @@ def test_both_parts_of_a_team_play_together(trainings, cczoo):
         controllers.player("registry:macc@candidate")
 
 
+def test_two_trainings_of_an_agent_are_two_versions(cczoo, tmp_path, monkeypatch):
+    """Though their entries have the same names, and even where their settings are the same."""
+    found = {}
+    for seed in (3, 4):
+        (tmp_path / f"seed-{seed}" / "checkpoint-000000000100").mkdir(parents=True)
+        random = policy("macc", seed)
+        found[f"seed-{seed}"] = replace(random, settings={**random.settings, "env": {}})
+    monkeypatch.setattr(trained, "of_training", lambda folder: found[folder.name])
+    folders = [tmp_path / name for name in found]
+    assert cczoo("zoo", "register", *folders, "--seeds", "0")["registered"]["macc-tcp"] == "2"
+    for version, name in enumerate(found, 1):
+        (kept,) = players.entrants([f"registry:macc-aqm/{version}"])
+        weights = players.opened(kept).policy.weights
+        assert all((weights[key] == found[name].weights[key]).all() for key in weights)
+    # Nor does a release drop the first of them.
+    report = cczoo("zoo", "release", *folders, "--seeds", "0", "--dry-run", "--zoo",
+                   tmp_path / "zoo", "--params", tmp_path / "params.yaml")  # fmt: skip
+    assert [one["name"] for one in report["models"]] == ["macc-tcp", "macc-aqm"] * 2
+    assert len({one["gates"]["control"]["reason"] for one in report["models"]}) == 4
+
+
 def test_an_altered_weight_is_refused(trainings, cczoo, local, capsys):
     cczoo("zoo", "register", trainings[0]["macc-aqm"])
     (stored,) = (local / "mlruns" / "artifacts").rglob("entry/weights.safetensors")
