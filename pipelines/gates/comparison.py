@@ -102,13 +102,19 @@ class Comparison:
     def costs(self, model: ZooModel) -> dict[str, Any]:
         """Costs of the model as C, from a proof made already or else from one of C alone.
 
-        A policy is no C: its cost is that of a decision in torch (us).
+        A policy is no C: its cost is that of a decision in torch (us). A champion that can't be
+        opened any more has none: the control gate says so.
         """
         if ENTRY in model.meta.files:
             from models.closedloop import Player
             from models.policies.entry import of_entry
 
-            return {"decision_us": Player(of_entry(model)).decision_us}
+            try:
+                return {"decision_us": Player(of_entry(model)).decision_us}
+            except UserError:
+                if model is not self.champion:
+                    raise
+                return {}
         known = [proof for key, proof in self._proofs.items() if key[0] == str(model.directory)]
         measured = [t for proof in known for t in proof["targets"] if t["target"] == "c"]
         measured = measured or self.proof(model, ["c"])["targets"]

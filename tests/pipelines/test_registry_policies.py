@@ -130,6 +130,26 @@ def test_both_parts_of_a_team_play_together(trainings, cczoo):
         controllers.player("registry:macc@candidate")
 
 
+def test_a_champion_that_cannot_be_opened_is_a_finding_of_the_gate(trainings, cczoo, monkeypatch):
+    """It is shown and logged, and refuses: a person has to decide."""
+    first, second = (one["macc-tcp"] for one in trainings)
+    cczoo("zoo", "register", first)
+    cczoo("promote", "macc-tcp")
+    cczoo("zoo", "register", second)
+    old, of_entry = store.load(first).read("weights.safetensors"), entry.of_entry
+
+    def opened(model):
+        if model.read("weights.safetensors") == old:
+            raise UserError("made by another version of cczoo")
+        return of_entry(model)
+
+    monkeypatch.setattr(entry, "of_entry", opened)
+    report = cczoo("promote", "macc-tcp", code=1)
+    assert "the champion can't be played: made by another version" in report["problems"][0]
+    assert report["difference"]["cost"]["decision_us"][0] is None
+    assert tags("macc-tcp", "2")["gate.control"] == "REFUSED"
+
+
 def test_two_trainings_of_an_agent_are_two_versions(cczoo, tmp_path, monkeypatch):
     """Though their entries have the same names, and even where their settings are the same."""
     found = {}
