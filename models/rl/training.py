@@ -116,7 +116,7 @@ def train(
     ------
     UserError
         When the checkpoint is of other settings, or there is one and it isn't to be gone on from,
-        or there are no measured traces to validate or to judge on.
+        or there are no measured traces to validate or to judge on, or those are to be trained on.
     """
     _check_traces(params, judge)
     with _alone(out):
@@ -140,8 +140,18 @@ def train(
 
 
 def _check_traces(params: Run, judge: int) -> None:
-    """Refuse what would be refused after hours: a part of the measured traces that is empty."""
+    """Refuse what would be refused after hours: a part of the measured traces that is empty.
+
+    Or what would never be: training on those that choose a network or that judge it.
+    """
     sampler = str(params.env.get("sampler", ""))
+    for prefix in samplers.SPLITS:
+        if sampler.startswith(prefix) and prefix != samplers.SPLITS[samplers.TRAINING]:
+            folder = sampler.removeprefix(prefix)
+            raise UserError(
+                f"env.sampler: {sampler}: these traces choose or judge a network: train on "
+                f"{samplers.SPLITS[samplers.TRAINING]}{folder}"
+            )
     if params.validate_every:
         try:
             _check_part(sampler, samplers.VALIDATION)

@@ -204,6 +204,15 @@ def test_a_part_without_traces_is_refused_before_training(tmp_path: Path) -> Non
     assert not (tmp_path / "rl").exists()
 
 
+@pytest.mark.parametrize("part", ["held-out:", "validation:"])
+def test_nobody_trains_on_what_chooses_or_judges(tmp_path: Path, part: str) -> None:
+    params = agents.settings("nuwa", {"env": {"sampler": f"{part}{tmp_path}/x"}, "steps": 1})
+    with pytest.raises(UserError, match=f"{part}.* train on measured:{tmp_path}/x") as refused:
+        train("nuwa", params, tmp_path / "rl")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "rl").exists()
+
+
 def _refused(name: str) -> str:
     try:
         named(name)
