@@ -62,6 +62,11 @@ class Policy:
     kinds: tuple[int, ...]
     weights: Weights
 
+    @property
+    def runs_routers(self) -> bool:
+        """Whether it decides for queues, be it alone or beside senders."""
+        return self.environment == "macc" and 1 in self.kinds
+
     def module(self, layout: Layout) -> AgentModule:
         """The network for as many parts as a scenario has, in double precision.
 

@@ -44,9 +44,14 @@ def jobs(given: Sequence[players.Entrant], drawn: Sequence[Drawn]) -> list[Job]:
 
 def _reason(one: players.Entrant, spec: Scenario) -> str:
     """Why a player that fits nowhere doesn't fit the first scenario."""
-    if one.name not in players.CLASSICAL:
-        try:
-            players.opened(one).check(spec)
-        except UserError as error:
-            return str(error)
-    return "coupled controls need several paths"
+    if one.name in players.CLASSICAL:
+        return "coupled controls need several paths"
+    player = players.opened(one)
+    if player.policy.runs_routers:
+        return "it runs routers, and all queues here are FIFO"
+    reason = ""
+    try:
+        player.check(spec)
+    except UserError as error:
+        reason = str(error)
+    return reason

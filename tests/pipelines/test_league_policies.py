@@ -86,6 +86,11 @@ def test_routers_fit_nowhere_and_what_cannot_be_opened_is_an_error(
     team = Player(random_policies.policy("macc"))
     monkeypatch.setattr(players, "opened", lambda one: team)
     assert not players.fits(players.Entrant("team"), spec)
+    routers = Player(team.policy.only("macc-aqm"))
+    for one in (team, routers):
+        monkeypatch.setattr(players, "opened", lambda _, one=one: one)
+        assert cli.main([*given, "--cc", f"{tmp_path}/empty"]) == 2
+        assert "it runs routers, and all queues here are FIFO" in capsys.readouterr().err
     senders = Player(team.policy.only("macc-tcp"))
     monkeypatch.setattr(players, "opened", lambda one: senders)
     assert players.fits(players.Entrant("senders"), spec)
