@@ -1,6 +1,7 @@
 """Scenarios in which routers are proved before they are released: the league's queues are FIFO.
 
-They are small and fixed, and no training draws from them.
+They are small and fixed, and no training draws from them. What routers get there is compared with
+the same sender, NewReno, behind FIFO queues.
 """
 
 from __future__ import annotations

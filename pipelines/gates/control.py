@@ -21,7 +21,8 @@ class Settings(Strict):
     Attributes
     ----------
     margin : float
-        Loss of mean power against the champion that is let pass, in multiples of CUBIC's.
+        Loss of mean power against the champion that is let pass, in multiples of CUBIC's; this and
+        what follows of routers alone in multiples of their sender's behind FIFO queues.
     worst : float
         Least mean power of a family of scenarios, in multiples of CUBIC's there.
     neighbour : float
@@ -51,13 +52,15 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
         return Finding(None, "no policy")
     comparison.check_alike()
     player = Player(of_entry(comparison.candidate))
-    judge = played.Judge.of(played.scenes(player, settings.each))
+    families = played.scenes(player, settings.each)
+    judge = played.Judge.of(families, played.reference(player, families))
     found = judge.played(player)
     means = found.means
     worst = min(means, key=lambda name: means[name])
     neighbour = min(found.left.values())
     evidence: dict[str, Any] = {
         "scenarios": judge.digest,
+        "reference": judge.control,
         "runs": judge.count,
         "power": float(found.every.mean()),
         "worst": means[worst],
@@ -68,14 +71,20 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
     }
     problems = []
     if means[worst] < settings.worst:
-        problems.append(f"less than {settings.worst:g} of CUBIC's power in {worst}")
+        problems.append(f"less than {settings.worst:g} of {judge.title}'s power in {worst}")
     if neighbour < settings.neighbour:
         problems.append(f"leaves CUBIC flows less than {settings.neighbour:g} of their goodput")
     if player.decision_us > settings.decision_us:
         problems.append(f"a decision costs more than {settings.decision_us:g} us")
     if comparison.champion is not None:
         try:
-            before = judge.played(Player(of_entry(comparison.champion)))
+            champion = Player(of_entry(comparison.champion))
+            if missed := played.missed(player, champion, settings.each):
+                problems.append(
+                    f"the champion fits {len(missed)} scenarios that it doesn't fit, such as "
+                    f"{missed[0]}"
+                )
+            before = judge.played(champion)
         except UserError as error:
             # What observed otherwise can't be played any more: a person has to decide.
             problems.append(f"the champion can't be played: {error}")
@@ -83,9 +92,9 @@ def check(comparison: Comparison, settings: Settings) -> Finding:
             lost = found.every - before.every
             evidence["difference"] = by_connection(lost, np.arange(len(lost)))
             if lost.mean() < -settings.margin and evidence["difference"]["high"] < 0:
-                problems.append(f"{lost.mean():+.3f} of CUBIC's power against the champion")
+                problems.append(f"{lost.mean():+.3f} of {judge.title}'s power against the champion")
     figures = (
-        f"power {evidence['power']:.2f} of CUBIC's, {means[worst]:.2f} in {worst}; leaves "
+        f"power {evidence['power']:.2f} of {judge.title}'s, {means[worst]:.2f} in {worst}; leaves "
         f"CUBIC flows {neighbour:.2f} of their goodput; {player.decision_us:.0f} us a decision "
         f"({judge.count} scenarios, {judge.digest[:12]})"
     )

@@ -1,4 +1,4 @@
-"""Plays of a policy in the league's families, beside CUBIC: what the control gate judges by."""
+"""Plays of a policy in the league's families, beside a reference: what the gate judges by."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from pipelines.league.metrics import Row
 
 OWN = "policy"
+SEED = 7919
+"""The drawing's. It isn't the published list's, which the league's page scores: what is chosen by
+a scenario isn't judged by it."""
+TITLES = {"cubic": "CUBIC", "reno": "NewReno"}
+"""References -> as they are called in findings."""
 Scenes = dict[str, list[Drawn]]
 """Family -> scenarios."""
 
 
 def scenes(player: Player, each: int) -> Scenes:
-    """The first scenarios of each family of the league's published list that a policy fits.
+    """The first scenarios that a policy fits of each of the league's families, drawn by `SEED`.
 
     Routers fit none of them, since all queues are FIFO: they are proved in scenarios of their own
     (`models.policies.proving`), each with as many seeds.
@@ -37,11 +42,7 @@ def scenes(player: Player, each: int) -> Scenes:
     each : int
         Scenarios of a family.
     """
-    found: Scenes = {}
-    for family in FAMILIES:
-        drawn = draw.scenarios([family], each=max(each, draw.EACH))
-        if fitting := [one for one in drawn if players.placed(player, one.spec)]:
-            found[family] = fitting[:each]
+    found = {family: fitting[:each] for family, fitting in _fitting(player, each).items()}
     if found:
         return found
     return {
@@ -54,29 +55,79 @@ def scenes(player: Player, each: int) -> Scenes:
     }
 
 
+def missed(player: Player, other: Player, each: int) -> list[str]:
+    """Names of the scenarios drawn that another player fits and this one doesn't.
+
+    Parameters
+    ----------
+    player, other : Player
+    each : int
+        As for `scenes`.
+    """
+    own, others = (
+        {one.name for family in _fitting(this, each).values() for one in family}
+        for this in (player, other)
+    )
+    return sorted(others - own)
+
+
+def _fitting(player: Player, each: int) -> Scenes:
+    found: Scenes = {}
+    for family in FAMILIES:
+        drawn = draw.scenarios([family], SEED, max(each, draw.EACH))
+        if fitting := [one for one in drawn if players.placed(player, one.spec)]:
+            found[family] = fitting
+    return found
+
+
+def reference(player: Player, families: Scenes) -> str:
+    """The control that a policy is compared with, behind FIFO queues.
+
+    Routers alone stand behind a sender of the simulator: what they are worth is told beside that
+    same sender, or its own merits would count too. All others are compared with the league's.
+
+    Parameters
+    ----------
+    player : Player
+    families : mapping
+        As of `scenes`.
+    """
+    sender = player.check(_all(families)[0].spec).controller
+    alone = player.policy.runs_routers and sender in players.CLASSICAL
+    return sender if alone else REFERENCE
+
+
 @dataclass(frozen=True)
 class Judge:
-    """Scenarios with what CUBIC does there.
+    """Scenarios with what the reference does there.
 
     Attributes
     ----------
     families : mapping
         Family -> its scenarios.
     runs : mapping
-        (scenario, ``cubic``) -> metrics.
+        (scenario, `REFERENCE`) -> metrics of the reference, whichever control it is.
+    control : str
+        The control that the reference is, as of `reference`.
     """
 
     families: Scenes
     runs: Mapping[tuple[str, str], Run]
+    control: str = REFERENCE
 
     @classmethod
-    def of(cls, families: Scenes) -> Judge:
-        """Play CUBIC in all scenarios."""
+    def of(cls, families: Scenes, control: str = REFERENCE) -> Judge:
+        """Play the reference in all scenarios."""
         runs = {
-            (one.name, REFERENCE): flat(simulate(one.spec, REFERENCE, one.seed))
+            (one.name, REFERENCE): flat(simulate(one.spec, control, one.seed))
             for one in _all(families)
         }
-        return cls(families, runs)
+        return cls(families, runs, control)
+
+    @property
+    def title(self) -> str:
+        """What the reference is called in findings."""
+        return TITLES[self.control]
 
     @property
     def digest(self) -> str:
@@ -98,8 +149,8 @@ class Judge:
         rows = scores.rows(drawn, capacity.of_all(drawn), runs, (OWN, REFERENCE))
         power = {}
         for name, family in self.families.items():
-            cubic = np.mean(_column(rows, family, REFERENCE, "power"))
-            power[name] = _column(rows, family, OWN, "power") / cubic
+            level = np.mean(_column(rows, family, REFERENCE, "power"))
+            power[name] = _column(rows, family, OWN, "power") / level
         left = {
             name: float(np.mean(_column(rows, family, OWN, "left")))
             for name, family in self.families.items()
@@ -115,9 +166,11 @@ class Figures:
     Attributes
     ----------
     power : dict
-        Family -> the league's power in each scenario over CUBIC's mean there, float64 array [N].
+        Family -> the league's power in each scenario over the reference's mean there, float64
+        array [N].
     left : dict
-        Family with CUBIC neighbours -> their goodput over what they get beside CUBIC, the mean.
+        Family with CUBIC neighbours -> their goodput over what they get beside the reference, the
+        mean.
     """
 
     power: dict[str, NDArray[np.float64]]

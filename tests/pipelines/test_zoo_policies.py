@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from random_policies import policy, scenario
 
 from data.errors import UserError
+from data.netsim.metrics import simulate
 from data.netsim.scenario import load
 from models import policies as names
 from models import store
@@ -136,7 +137,7 @@ def test_rows_of_policies_stand_beside_those_of_controls(zoo, capsys):
 def small(monkeypatch):
     few = {name: played.FAMILIES[name] for name in ("lossy", "friendly")}
     monkeypatch.setattr(played, "FAMILIES", few)
-    return draw.scenarios(few, each=1)
+    return draw.scenarios(few, played.SEED, each=1)
 
 
 def test_a_release_asks_the_gate_and_keeps_its_figures(zoo, tmp_path, capsys, small, monkeypatch):
@@ -207,6 +208,67 @@ def test_each_policy_is_proved_in_the_families_that_it_fits():
     routers = played.scenes(Player(policy("macc").only("macc-aqm")), 2)
     assert routers.keys() == {*proving.FAMILIES, proving.BESIDE}
     assert len({one.name for family in routers.values() for one in family}) == 12
+
+
+def judged_by_the_gate(monkeypatch, candidate, champion=None):
+    """What the gate finds of two policies, as if they were entries."""
+
+    class Entry:
+        def __init__(self, own):
+            self.policy, self.meta = own, store.load("smartsbd-dt").meta
+            self.meta = self.meta.model_copy(update={"files": {names.ENTRY: ""}})
+
+    class Comparison:
+        def check_alike(self):
+            """Whatever they are, they are compared."""
+
+    comparison = Comparison()
+    comparison.candidate = Entry(candidate)
+    comparison.champion = None if champion is None else Entry(champion)
+    monkeypatch.setattr(entry, "of_entry", lambda one: one.policy)
+    return control.check(comparison, control.Settings(each=1, worst=0, neighbour=0, margin=10))
+
+
+def test_routers_alone_are_compared_with_their_own_sender(monkeypatch):
+    """What NewReno is worth beside CUBIC is no merit of a queue."""
+    routers = policy("macc").only("macc-aqm")
+    scenes = played.scenes(Player(routers), 1)
+    assert played.reference(Player(routers), scenes) == "reno"
+    assert played.reference(Player(policy("macc")), scenes) == "cubic"
+    one = scenes["steady"][0]
+    runs = played.Judge.of({"steady": [one]}, "reno").runs
+    by = {cc: simulate(one.spec, cc, one.seed)["rtt_ms"] for cc in ("reno", "cubic")}
+    assert by["reno"] != by["cubic"]
+    assert runs[one.name, "cubic"]["rtt_ms"] == by["reno"]
+    # A router that never drops is a FIFO queue, and NewReno behind it is the reference itself.
+    weights = {key: value.copy() for key, value in routers.weights.items()}
+    weights["net.kinds.1.head.weight"][:] = 0
+    weights["net.kinds.1.head.bias"][:] = (0, 1, 0)
+    idle = judged_by_the_gate(monkeypatch, replace(routers, weights=weights))
+    assert idle.evidence["power"] == pytest.approx(1.0)
+    assert idle.evidence["neighbour"] == pytest.approx(1.0)
+    assert "power 1.00 of NewReno's" in idle.reason
+
+
+def test_the_gate_draws_other_scenarios_than_the_leagues_page(small):
+    published = draw.scenarios(["lossy", "friendly"], each=1)
+    drawn = [one for family in played.scenes(Player(policy("nuwa")), 1).values() for one in family]
+    assert [one.name for one in drawn] == [one.name for one in published]
+    assert not any(a.spec == b.spec for a, b in zip(drawn, published, strict=True))
+
+
+def test_what_the_champion_fits_and_the_candidate_does_not_is_a_problem(monkeypatch):
+    few = {name: played.FAMILIES[name] for name in ("friendly", "mptcp-shared")}
+    monkeypatch.setattr(played, "FAMILIES", few)
+    one_path, paths = policy("nuwa"), policy("tcco")
+    found = judged_by_the_gate(monkeypatch, one_path, paths)
+    assert found.passed is False
+    count = len(played.missed(Player(one_path), Player(paths), 1))
+    assert count > 1
+    assert f"the champion fits {count} scenarios that it doesn't fit, such as mptcp-shared-" in (
+        found.reason
+    )
+    assert played.missed(Player(paths), Player(one_path), 1) == []
 
 
 @pytest.mark.parametrize(
