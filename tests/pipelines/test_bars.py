@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from data.netsim.cc import CONTROLS
 from data.netsim.metrics import simulate
+from data.netsim.scenario import load
 from models.closedloop import Player
 from models.envs.samplers import mixed_paths, wireless
 from pipelines import controllers
-from pipelines.studies.bars import beyond, command, drawn, judge, page, tcco
+from pipelines.studies.bars import beyond, command, drawn, judge, macc, page, tcco
 from pipelines.studies.bars.bench import Bench
+from pipelines.studies.bars.kept import Measured
 from pipelines.studies.bars.scripts import Tracking
 from pipelines.studies.papers.runs import Kept
 from tests.models import random_policies
@@ -22,7 +25,10 @@ pytestmark = pytest.mark.xdist_group("netsim")
 @pytest.mark.parametrize(
     ("values", "limit", "at_least", "sure", "verdict"),
     [
-        ([1.0, 3.0], 2.0, True, False, "met"),
+        ([1.0, 3.0], 2.0, True, False, "met in the mean"),
+        ([1.0, 3.0], 2.0, False, False, "met in the mean"),
+        ([1.9, 2.1], 0.5, True, False, "met"),
+        ([1.9, 2.1], 3.5, False, False, "met"),
         ([1.0, 3.0], 2.5, True, False, "missed by 0.5 ms"),
         ([1.0, 3.0], 1.5, False, False, "missed by 0.5 ms"),
         ([1.0, 3.0], 1.5, True, True, "missed by 12.2 ms"),
@@ -35,6 +41,65 @@ def test_a_bar_is_met_by_the_mean_or_by_the_whole_interval(values, limit, at_lea
     found = judge.cleared(bar, np.array(values))
     assert found.verdict == verdict
     assert found.value == pytest.approx(2.0 if sum(values) else 0.0)
+
+
+class Rows:
+    """A bench of known runs, one a seed, by the name of who plays."""
+
+    def __init__(self, **rows):
+        self.rows, self.seeds = rows, 2
+        self.player = Player(random_policies.policy("tcco"))
+
+    def runs(self, episodes, who="trained"):
+        name = who if isinstance(who, str) else "script"
+        return [self.rows[name][seed] for _, seed in episodes]
+
+    def rewards(self, facts, make, act):
+        return np.array(self.rows[facts[1]])
+
+    named, of, values, best = Bench.named, Bench.of, Bench.values, Bench.best
+
+
+DEAD = [{"goodput_mbps": 0.0, "queue_mad": 0.0, "cwnd_mad": 0.0}] * 2
+
+
+def test_an_agent_that_delivers_nothing_meets_no_bar():
+    for bars in (macc.bars, tcco.bars):
+        for bar in bars(random_policies.policy("tcco")):
+            if bar.key in ("mixed", "tcco-fig10", "tcco-fig11-fct"):
+                continue
+            others = dict.fromkeys(CONTROLS, [{"goodput_mbps": 9.0}] * 2)
+            found = judge.cleared(bar, bar.measure(Rows(trained=DEAD, **others)))
+            assert found.verdict.startswith("missed")
+            if not bar.at_least:
+                assert found.verdict == "missed: no value in 2 of 2 seeds"
+                assert found.value is None
+    row = judge.cleared(judge.Bar("k", "w", "ms", 2.0, None, False), np.array([1.0, np.nan]))
+    assert row.verdict == "missed: no value in 1 of 2 seeds"
+    assert json.loads(row.model_dump_json())["low"] is None
+    agent = Measured(name="tcco", agent="tcco", steps=1, seed=1, training="t", place="p",
+                     weights="w", seeds=2, command="c", bars=(row,), conditions=(),
+                     fairness=())  # fmt: skip
+    assert "| w | `k` | – | ≤ 2 | missed: no value in 1 of 2 seeds |" in page.page([agent])
+    there = [(random_policies.scenario(), seed) for seed in (0, 1)]
+    bench = Rows(trained=DEAD, cubic=[{"goodput_mbps": 9.0, "rtt_ms": 4.0}] * 2)
+    found = beyond.outside(bench, "there", there)
+    assert (found.goodput.mean, found.rtt.mean, found.power.mean) == (0.0, None, None)
+
+
+def test_the_fastest_control_is_one_that_finished():
+    never = [{"goodput_mbps": 1.0}] * 2
+    others = dict.fromkeys(CONTROLS, never)
+    label = next(iter(load("tcco-fig10")))
+    (bar,) = [bar for bar in tcco.bars(None) if label in bar.says and bar.key == "tcco-fig10"]
+    ends = load("tcco-fig10")[label].duration_s * 1e3
+    slow = [{"goodput_mbps": 1.0, "fct_ms": ends / 2}] * 2
+    assert bar.measure(Rows(trained=never, **{**others, "lia": slow})).tolist() == [2.0, 2.0]
+    assert bar.measure(Rows(trained=never, **others)).tolist() == [1.0, 1.0]
+    best = Rows(reno=never, lia=[{"jain": 0.5}] * 2).best
+    there = [(None, 0), (None, 1)]
+    assert best(there, "jain", ["reno", "lia"], most=False).tolist() == [0.5, 0.5]
+    assert np.isnan(best(there, "jain", ["reno"])).all()
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 Episode = tuple[Scenario, int]
 AGENT = "trained"
 """Who plays, where a control could be named."""
+_CARRIED = ("goodput_mbps", "transferred_mb")
+"""Metrics that are known of a run in which nothing arrived."""
 _AT_ONCE = 8
 """Runs of an agent that are played side by side; a killed command loses as many at most."""
 
@@ -103,17 +105,50 @@ class Bench:
         found = [self.kept.found(key) for key in keys]
         return [run for run in found if run is not None]
 
-    def values(self, episodes: Sequence[Episode], metric: str, who: str | Script = AGENT) -> Floats:
-        """One metric of all episodes, float64 array [episodes]; 0 for a run that lacks it."""
-        return np.array([run.get(metric, 0.0) for run in self.runs(episodes, who)])
+    def values(
+        self,
+        episodes: Sequence[Episode],
+        metric: str,
+        who: str | Script = AGENT,
+        otherwise: Floats | None = None,
+    ) -> Floats:
+        """One metric of all episodes.
+
+        Parameters
+        ----------
+        episodes : sequence of (Scenario, int)
+        metric : str
+        who : str or Script, optional
+            As of `runs`.
+        otherwise : float64 array [episodes], optional
+            What stands for the metric where a run lacks it; NaN by default.
+
+        Returns
+        -------
+        float64 array [episodes]
+        """
+        found = np.array([_of(run, metric) for run in self.runs(episodes, who)])
+        result: Floats = found if otherwise is None else np.where(np.isnan(found), otherwise, found)
+        return result
 
     def best(
-        self, episodes: Sequence[Episode], metric: str, among: Sequence[str], most: bool = True
+        self,
+        episodes: Sequence[Episode],
+        metric: str,
+        among: Sequence[str],
+        most: bool = True,
+        otherwise: Floats | None = None,
     ) -> Floats:
-        """A metric of that control whose mean is the best."""
-        found = [self.values(episodes, metric, cc) for cc in among]
-        means = [float(one.mean()) for one in found]
-        return found[int(np.argmax(means) if most else np.argmin(means))]
+        """A metric of that control whose mean is the best, of those that have it in every run.
+
+        It is NaN everywhere when there is no such control.
+        """
+        found = [self.values(episodes, metric, cc, otherwise) for cc in among]
+        whole = [one for one in found if not np.isnan(one).any()]
+        if not whole:
+            return np.full(len(episodes), np.nan)
+        means = [float(one.mean()) for one in whole]
+        return whole[int(np.argmax(means) if most else np.argmin(means))]
 
     def rewards(
         self, facts: Sequence[Any], make: Callable[[], Batching], act: Callable[[Batching], Act]
@@ -140,6 +175,19 @@ class Bench:
             got = returns(batch, act(batch)).tolist()
             found = self.kept.keep(key, {str(i): value for i, value in enumerate(got)})
         return np.array(list(found.values()))
+
+
+def over(one: Floats, other: Floats) -> Floats:
+    """Ratios, NaN where there is nothing to divide by: float64 array [N]."""
+    result: Floats = np.divide(one, other, out=np.full(len(one), np.nan), where=other > 0)
+    return result
+
+
+def _of(run: Run, metric: str) -> float:
+    """A run that carries nothing has no delay and no calm queue, only its goodput of 0."""
+    if metric not in _CARRIED and run.get("goodput_mbps") == 0.0:
+        return float("nan")
+    return run.get(metric, float("nan"))
 
 
 def _key(task: Task, identity: str) -> str:

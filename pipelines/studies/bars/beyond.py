@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from data.errors import UserError
-from data.netsim.runner import intervals
 from data.netsim.scenario import Scenario, load
 from data.results import Result
 from models.envs.samplers import Sampler, mixed_paths, wireless
-from pipelines.studies.bars.bench import Bench, Episode, Floats
+from pipelines.studies.bars.bench import Bench, Episode, Floats, over
 from pipelines.studies.bars.drawn import changed, episodes, stretched, three_paths
-from pipelines.studies.bars.judge import over_seeds
+from pipelines.studies.bars.judge import interval, over_seeds
 
 CUBIC = "cubic"
 NEIGHBOURS = ("cubic", "bbr", "reno")
@@ -24,11 +21,11 @@ KINDS = (2, 4)
 
 
 class Value(Result):
-    """A mean over seeds with its 95 % interval (Student's t)."""
+    """A mean over seeds with its 95 % interval (Student's t); None if a seed has no value."""
 
-    mean: float
-    low: float
-    high: float
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 class Outside(Result):
@@ -126,9 +123,9 @@ def outside(bench: Bench, label: str, there: Sequence[Episode]) -> Outside:
     for metric in ("goodput_mbps", "rtt_ms"):
         if label.startswith("beside "):
             metric = {"goodput_mbps": "flows.agent0"}.get(metric, metric)
-        ratios[metric] = _over(bench.values(there, metric), bench.values(there, metric, CUBIC))
+        ratios[metric] = over(bench.values(there, metric), bench.values(there, metric, CUBIC))
     goodput, rtt = ratios.values()
-    found = [over_seeds(one, bench.seeds) for one in (goodput, rtt, _over(goodput, rtt))]
+    found = [over_seeds(one, bench.seeds) for one in (goodput, rtt, over(goodput, rtt))]
     goodput_value, rtt_value, power = map(_value, found)
     return Outside(condition=label, goodput=goodput_value, rtt=rtt_value, power=power, refused="")
 
@@ -174,7 +171,7 @@ def fair(bench: Bench) -> list[Fair]:
     for neighbour in NEIGHBOURS:
         there = bench.of(shared(kind, 1, neighbour))
         share, left = (
-            _over(bench.values(there, flow), bench.values(there, flow, CUBIC))
+            over(bench.values(there, flow), bench.values(there, flow, CUBIC))
             for flow in ("flows.agent0", "flows.neighbour")
         )
         found.append(Fair(who=f"beside {neighbour}", jain=_value(bench.values(there, "jain")),
@@ -182,12 +179,6 @@ def fair(bench: Bench) -> list[Fair]:
     return found
 
 
-def _over(one: Floats, other: Floats) -> Floats:
-    result: Floats = np.divide(one, other, out=np.zeros(len(one)), where=other > 0)
-    return result
-
-
 def _value(values: Floats) -> Value:
-    found = intervals([{"x": float(value)} for value in values])["x"]
-    mean, low, high = (round(float(found[name]), 5) for name in ("mean", "lo", "hi"))
+    mean, low, high = interval(values, 5) or (None, None, None)
     return Value(mean=mean, low=low, high=high)

@@ -10,7 +10,7 @@ import numpy as np
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import Sampler
 from models.envs.scripted import nuwa_hold, nuwa_thresholds, with_k
-from pipelines.studies.bars.bench import Bench, Floats
+from pipelines.studies.bars.bench import Bench, Floats, over
 from pipelines.studies.bars.drawn import class_of
 from pipelines.studies.bars.judge import Bar
 from pipelines.studies.episodes import greedy
@@ -105,4 +105,4 @@ def _over_fixed(ms: float, loss: float, bench: Bench) -> Floats:
 
 def _ratio(settings: dict[str, Any], metric: str, other: str, bench: Bench) -> Floats:
     there = bench.named("nuwa-table1", **settings)
-    return bench.values(there, metric) / bench.values(there, metric, other)
+    return over(bench.values(there, metric), bench.values(there, metric, other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.studies.bars.beyond import KINDS, NEIGHBOURS, UNKNOWN, Value
-from pipelines.studies.bars.judge import MET, Cleared
+from pipelines.studies.bars.judge import IN_MEAN, MET, Cleared
 from pipelines.studies.bars.kept import Measured
 
 INTRO = f"""\
@@ -50,8 +50,10 @@ def page(found: Sequence[Measured]) -> str:
 
 def summary(one: Measured) -> str:
     """How many bars an agent clears, in a line."""
-    met = sum(bar.verdict == MET for bar in one.bars)
-    return f"{one.name}: {met} of {len(one.bars)} bars met"
+    verdicts = [bar.verdict for bar in one.bars]
+    met, unsure = verdicts.count(MET), verdicts.count(IN_MEAN)
+    more = f" and {unsure} in the mean" if unsure else ""
+    return f"{one.name}: {met} of {len(one.bars)} bars met{more}"
 
 
 def _about(one: Measured) -> str:
@@ -65,7 +67,7 @@ def _bars(one: Measured) -> list[str]:
     lines = ["| what | `--only` | measured | bar | verdict |", "| --- | --- | ---: | ---: | --- |"]
     for bar in one.bars:
         unit = f" {bar.unit}" if bar.unit else ""
-        shown = f"{_number(bar.value)} [{_number(bar.low)}, {_number(bar.high)}]{unit}"
+        shown = _shown(bar.value, bar.low, bar.high, unit)
         lines.append(f"| {bar.bar} | `{bar.key}` | {shown} | {_limit(bar)} | {_verdict(bar)} |")
     return lines
 
@@ -98,9 +100,13 @@ def _fairness(one: Measured) -> list[str]:
 
 
 def _value(value: Value | None) -> str:
-    if value is None:
-        return ""
-    return f"{_number(value.mean)} [{_number(value.low)}, {_number(value.high)}]"
+    return "" if value is None else _shown(value.mean, value.low, value.high)
+
+
+def _shown(mean: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    if mean is None or low is None or high is None:
+        return "–"
+    return f"{_number(mean)} [{_number(low)}, {_number(high)}]{unit}"
 
 
 def _number(value: float) -> str:

@@ -11,7 +11,7 @@ from data.netsim.cc import COUPLED
 from data.netsim.scenario import load
 from models.envs.samplers import mixed_paths
 from pipelines.league.capacity import most_mbps
-from pipelines.studies.bars.bench import AGENT, Bench, Floats, Script
+from pipelines.studies.bars.bench import AGENT, Bench, Floats, Script, over
 from pipelines.studies.bars.drawn import episodes
 from pipelines.studies.bars.judge import Bar, over_seeds
 from pipelines.studies.bars.scripts import Tracking
@@ -65,7 +65,7 @@ def _classical(name: str) -> list[str]:
 def _fig9a(bench: Bench) -> Floats:
     there = bench.named("tcco-fig9a")
     best = bench.best(there, GOODPUT, _classical("tcco-fig9a"))
-    return bench.values(there, GOODPUT) / best
+    return over(bench.values(there, GOODPUT), best)
 
 
 def _fig9a_rtt(bench: Bench) -> Floats:
@@ -78,26 +78,25 @@ def _with_loss(bench: Bench, loss: float, who: str = AGENT) -> Floats:
 
 
 def _over_bbr(loss: float, bench: Bench) -> Floats:
-    return _with_loss(bench, loss) / _with_loss(bench, loss, "bbr")
+    return over(_with_loss(bench, loss), _with_loss(bench, loss, "bbr"))
 
 
 def _held(loss: float, bench: Bench) -> Floats:
-    return _with_loss(bench, loss) / _with_loss(bench, 0.0)
+    return over(_with_loss(bench, loss), _with_loss(bench, 0.0))
 
 
 def _slower(name: str, label: str, bench: Bench) -> Floats:
     there = bench.named(name, label)
-    best = bench.best(there, "fct_ms", _classical(name), most=False)
-    own = bench.values(there, "fct_ms")
     # A transfer that didn't end within the scenario took at least as long as that.
     ends = np.array([spec.duration_s * 1e3 for spec, _ in there])
-    result: Floats = np.where(own > 0, own, ends) / best
-    return result
+    best = bench.best(there, "fct_ms", _classical(name), most=False, otherwise=ends)
+    return over(bench.values(there, "fct_ms", otherwise=ends), best)
 
 
 def _fig11(label: str, bench: Bench) -> Floats:
     there = bench.named("tcco-fig11", label)
-    return bench.values(there, GOODPUT) / bench.best(there, GOODPUT, _classical("tcco-fig11"))
+    best = bench.best(there, GOODPUT, _classical("tcco-fig11"))
+    return over(bench.values(there, GOODPUT), best)
 
 
 def _table2(bench: Bench) -> Floats:
@@ -119,8 +118,7 @@ def _utilisation(bench: Bench) -> Floats:
 def _power(bench: Bench, who: str | Script = AGENT) -> Floats:
     there = episodes(mixed_paths, bench.seeds)
     ratio = bench.values(there, "rtt_ratio", who)
-    full: Floats = np.divide(_shares(bench, who), ratio, out=np.zeros(len(there)), where=ratio > 0)
-    return over_seeds(full, bench.seeds)
+    return over_seeds(over(_shares(bench, who), ratio), bench.seeds)
 
 
 def _power_over(who: str | Script, bench: Bench) -> Floats:
