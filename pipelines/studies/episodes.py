@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +52,14 @@ def returns(batch: Batching, act: Act, seed: int = TEST_SEED) -> NDArray[np.floa
         batch.close()
     result: NDArray[np.float64] = total / steps
     return result
+
+
+def digest(files: Iterable[Path]) -> str:
+    """SHA-256 of a study's files and of this one, for the keys of returns that are kept."""
+    found = hashlib.sha256()
+    for path in (Path(__file__), *files):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def greedy(player: Player, batch: Batching) -> Act:

@@ -1,6 +1,7 @@
 """Bars for agents: how they are judged, what is kept, and scenarios out of the training's range."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from data.netsim.scenario import load
 from models.closedloop import Player
 from models.envs.samplers import mixed_paths, wireless
 from pipelines import controllers
-from pipelines.studies.bars import beyond, command, drawn, judge, macc, page, tcco
+from pipelines.studies.bars import bench as bench_file
+from pipelines.studies.bars import beyond, command, drawn, judge, macc, page, scripts, tcco
 from pipelines.studies.bars.bench import Bench
 from pipelines.studies.bars.kept import Measured
 from pipelines.studies.bars.scripts import Tracking
@@ -100,6 +102,31 @@ def test_the_fastest_control_is_one_that_finished():
     there = [(None, 0), (None, 1)]
     assert best(there, "jain", ["reno", "lia"], most=False).tolist() == [0.5, 0.5]
     assert np.isnan(best(there, "jain", ["reno"])).all()
+
+
+def test_kept_returns_are_played_anew_when_the_code_of_a_bar_changes(tmp_path, monkeypatch):
+    for path in bench_file.FOLDER.glob("*.py"):
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(bench_file, "FOLDER", tmp_path)
+    monkeypatch.setattr(scripts, "FILE", tmp_path / "scripts.py")
+    monkeypatch.setattr(bench_file, "returns", lambda batch, act: np.array([batch]))
+    made = iter((1.0, 2.0, 3.0))
+
+    def played():
+        return bench.rewards(["facts"], lambda: next(made), lambda batch: None).item()
+
+    with Kept(tmp_path / "work") as kept:
+        bench = Bench(Player(random_policies.policy("macc")), 2, kept)
+        before = Tracking(1.25).identity
+        assert [played(), played()] == [1.0, 1.0]
+        (tmp_path / "page.py").write_text("# Other words.")
+        assert played() == 1.0
+        (tmp_path / "macc.py").write_text("# Another measure.")
+        assert played() == 2.0
+        assert Tracking(1.25).identity == before
+        (tmp_path / "scripts.py").write_text("# Another script.")
+        assert played() == 3.0
+    assert Tracking(1.25).identity != before
 
 
 @pytest.fixture

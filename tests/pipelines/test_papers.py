@@ -150,6 +150,12 @@ def test_fig_12_compares_the_rewards_of_the_agents_given(tmp_path, monkeypatch):
     assert found["nuwa_wired", "nuwa-rl"] != found["nuwa_4g", "nuwa-rl"]
     judged = {v.claim.says for v in command_judge(sections[rewards.NAME], found)}
     assert judged == {"PPO-LSTM is above what a fixed k of 7 gets"}
+    # What is kept is played anew as soon as the code of this study is another.
+    (tmp_path / "rewards.py").write_text("# Another one.")
+    monkeypatch.setattr(rewards, "FILE", tmp_path / "rewards.py")
+    lines = (tmp_path / "runs.jsonl").read_text().count("\n")
+    rewards.add(sections, results, {"nuwa-rl": one}, 2, tmp_path)
+    assert (tmp_path / "runs.jsonl").read_text().count("\n") == lines + 4 * 2
 
 
 def command_judge(variants, found):

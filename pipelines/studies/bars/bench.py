@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from data.netsim.cc import CONTROLS
 from data.netsim.scenario import Scenario, load
-from pipelines.studies.episodes import Act, returns
+from pipelines.studies.episodes import Act, digest, returns
 from pipelines.studies.papers.runs import Kept, Run, Task, flat, sources
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Episode = tuple[Scenario, int]
+FOLDER = Path(__file__).parent
+_UNREAD = ("__init__.py", "beyond.py", "command.py", "judge.py", "kept.py", "page.py")
+"""Files of the folder on which no return depends."""
 AGENT = "trained"
 """Who plays, where a control could be named."""
 _CARRIED = ("goodput_mbps", "transferred_mb")
@@ -167,7 +171,8 @@ class Bench:
         from models.policies.identity import code_digest
 
         controls = frozenset(CONTROLS) - {"agent"}
-        text = json.dumps([*facts, self.seeds, code_digest(), sources(controls)], sort_keys=True)
+        code = [code_digest(), sources(controls), digest(_decide())]
+        text = json.dumps([*facts, self.seeds, *code], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()
         found = self.kept.found(key)
         if found is None:
@@ -178,9 +183,14 @@ class Bench:
 
 
 def over(one: Floats, other: Floats) -> Floats:
-    """Ratios, NaN where there is nothing to divide by: float64 array [N]."""
+    """Ratios of pairs, float64 array [N]; NaN if there is nothing to divide by."""
     result: Floats = np.divide(one, other, out=np.full(len(one), np.nan), where=other > 0)
     return result
+
+
+def _decide() -> list[Path]:
+    """Files of the bars whose code decides what an agent is paid for."""
+    return [path for path in sorted(FOLDER.glob("*.py")) if path.name not in _UNREAD]
 
 
 def _of(run: Run, metric: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from data.netsim.network import Network
@@ -12,6 +13,9 @@ from models.envs.stage import Stage
 from models.envs.tcco import TccoBatch
 from models.policies.identity import code_digest
 from pipelines.studies.bars.bench import Episode
+from pipelines.studies.episodes import digest
+
+FILE = Path(__file__)
 
 
 class Tracking:
@@ -28,7 +32,7 @@ class Tracking:
     @cached_property
     def identity(self) -> str:
         """Hash of the factor and of the code that plays."""
-        return f"tracking {self.share} {code_digest()}"
+        return f"tracking {self.share} {code_digest()} {digest([FILE])}"
 
     def play(self, episodes: Sequence[Episode]) -> list[dict[str, Any]]:
         """Run scenarios, each with a seed; as `data.netsim.metrics.simulate`."""

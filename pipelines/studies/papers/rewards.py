@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from models.closedloop import Player
     from pipelines.studies.papers.runs import Results
 
+FILE = Path(__file__)
 NAME, METRIC = "nuwa-fig12", "return"
 AGENTS = ("nuwa-rl", "nuwa-ppo", "nuwa-dqn", "nuwa-a2c")
 FIXED = "nuwa"
@@ -90,10 +91,11 @@ def _returns(network_name: str, player: Player | None, seeds: int, kept: Kept) -
     from models.envs.samplers import network
     from models.envs.scripted import nuwa_hold
     from models.policies.identity import code_digest, identity
-    from pipelines.studies.episodes import greedy, returns
+    from pipelines.studies.episodes import digest, greedy, returns
 
     who = identity(player.policy) if player else code_digest()
-    given = json.dumps([NAME, network_name, seeds, STEPS, who, sources(frozenset({"nuwa"}))])
+    code = [who, sources(frozenset({"nuwa"})), digest([FILE])]
+    given = json.dumps([NAME, network_name, seeds, STEPS, *code])
     key = hashlib.sha256(given.encode()).hexdigest()
     if (found := kept.found(key)) is not None:
         return found
