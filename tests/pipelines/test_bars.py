@@ -3,20 +3,23 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from data.errors import UserError
 from data.netsim.cc import CONTROLS
 from data.netsim.metrics import simulate
 from data.netsim.scenario import load
 from models.closedloop import Player
 from models.envs.samplers import mixed_paths, wireless
 from pipelines import controllers
+from pipelines.studies import acting
 from pipelines.studies.bars import bench as bench_file
 from pipelines.studies.bars import beyond, command, drawn, judge, macc, page, scripts, tcco
 from pipelines.studies.bars.bench import Bench
-from pipelines.studies.bars.kept import Measured
+from pipelines.studies.bars.kept import Measured, read
 from pipelines.studies.bars.scripts import Tracking
 from pipelines.studies.papers.runs import Kept
 from tests.models import random_policies
@@ -177,8 +180,6 @@ def test_one_agent_alone_makes_the_page_and_is_measured_once(team, tmp_path, cap
     ],
 )
 def test_mistakes_are_one_clear_line(arguments, message, team, tmp_path, capsys, monkeypatch):
-    from pipelines.studies import acting
-
     monkeypatch.setattr(acting, "_kept", lambda name: False)
     assert command.main([*arguments, "--work", str(tmp_path)]) == 2
     error = capsys.readouterr().err
@@ -186,13 +187,24 @@ def test_mistakes_are_one_clear_line(arguments, message, team, tmp_path, capsys,
     assert error.count("\n") == 1
 
 
-def test_what_an_agent_refuses_is_said(tmp_path):
+def test_what_an_agent_refuses_is_said(tmp_path, monkeypatch):
     with Kept(tmp_path) as kept:
         bench = Bench(Player(random_policies.policy("tcco")), 2, kept)
         there = beyond.conditions(bench)
         found = beyond.outside(bench, "three subflows", there["three subflows"])
     assert found.goodput is None
     assert "3 subflows, it was trained with 2 at most" in found.refused
+
+    def refuse(spec):
+        raise UserError("one flow at most")
+
+    monkeypatch.setattr(bench.player, "check", refuse)
+    rows = beyond.fair(bench)
+    assert [(row.jain, row.refused) for row in rows] == [(None, "one flow at most")] * 5
+    one = Measured(name="tcco", agent="tcco", steps=1, seed=1, training="t", place="p",
+                   weights="w", seeds=2, command="c", bars=(), conditions=(),
+                   fairness=tuple(rows))  # fmt: skip
+    assert "| beside bbr | refused: one flow at most |  |  |" in page.page([one])
     assert {len(tcco.bars(bench.player.policy))} == {2 + 6 + 4 + 5 + 4 + 2 + 6}
 
 
@@ -217,6 +229,33 @@ def test_conditions_are_twice_those_of_training():
     assert (spec.flows[0].target_delay_ms, spec.links["cell"].loss) == (15.0, 0.0005)
     assert spec.links["cell"].generate == one.links["cell"].generate
     assert [seed for _, seed in drawn.episodes(wireless, 2)] == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("kind", "sampler"), [("tcco", mixed_paths), ("nuwa", wireless)])
+def test_out_of_range_all_that_is_drawn_lies_out_of_range(kind, sampler):
+    delay, rate, loss = beyond.MOST[kind]
+    for seed in range(200):
+        spec = sampler(np.random.default_rng(seed))
+        assert max(drawn.delays(spec)) <= delay
+        assert max(drawn.rates(spec)) <= rate
+        assert max(link.loss for link in spec.links.values()) <= loss
+    bench = Bench(Player(random_policies.policy(kind)), 2, None)
+    there = list(beyond.conditions(bench).items())
+    assert [label for label, _ in there[1:3]] == [
+        f"RTT of {2 * delay:g} to {4 * delay:g} ms", f"rate of {rate:g} to {2 * rate:g} Mbps"
+    ]  # fmt: skip
+    for (_, found), what, most in zip(there[1:3], (drawn.delays, drawn.rates), (delay, rate),
+                                      strict=True):  # fmt: skip
+        values = [value for spec, _ in found for value in what(spec)]
+        assert len(values) >= 6
+        assert most < min(values) <= max(values) <= 2 * most
+
+
+def test_the_page_is_written_from_the_figures_beside_it():
+    kept = Path(__file__).parents[2] / "docs" / "bars"
+    written = page.page(read(kept, acting.HEADS))
+    assert kept.with_suffix(".md").read_text(encoding="utf-8") == written
+    assert "one and the same network" in written
 
 
 def test_the_tracking_script_fills_both_paths():

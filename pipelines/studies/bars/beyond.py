@@ -10,7 +10,15 @@ from data.netsim.scenario import Scenario, load
 from data.results import Result
 from models.envs.samplers import Sampler, mixed_paths, wireless
 from pipelines.studies.bars.bench import Bench, Episode, Floats, over
-from pipelines.studies.bars.drawn import changed, episodes, stretched, three_paths
+from pipelines.studies.bars.drawn import (
+    changed,
+    delays,
+    episodes,
+    rates,
+    stretched,
+    three_paths,
+    upper,
+)
 from pipelines.studies.bars.judge import interval, over_seeds
 
 CUBIC = "cubic"
@@ -18,6 +26,9 @@ NEIGHBOURS = ("cubic", "bbr", "reno")
 UNKNOWN = ("vegas", "westwood", "illinois")
 """Controls that no training has beside its agents."""
 KINDS = (2, 4)
+MOST = {"tcco": (150.0, 500.0, 0.005), "nuwa": (50.0, 150.0, 0.0005)}
+"""Upper ends of the ranges that `mixed_paths` and `wireless` draw from: a path's base delay one way
+(ms), base rate (Mbps) and loss."""
 
 
 class Value(Result):
@@ -53,18 +64,21 @@ class Fair(Result):
     Attributes
     ----------
     who : str
-    jain : Value
-        Jain's index of all flows' goodputs.
+    jain : Value or None
+        Jain's index of all flows' goodputs; None if the agent refuses to play there.
     share : Value or None
         The agents' goodput over what CUBIC gets in their place.
     left : Value or None
         The neighbour's goodput over what it gets with CUBIC there; None without neighbours.
+    refused : str
+        As of `Outside`.
     """
 
     who: str
-    jain: Value
+    jain: Value | None
     share: Value | None
     left: Value | None
+    refused: str = ""
 
 
 def conditions(bench: Bench) -> dict[str, list[Episode]]:
@@ -74,12 +88,13 @@ def conditions(bench: Bench) -> dict[str, list[Episode]]:
         found = _dumbbells(bench)
     else:
         sampler: Sampler = mixed_paths if kind == "tcco" else wireless
-        most = 0.005 if kind == "tcco" else 0.0005
+        delay, rate, loss = MOST[kind]
+        slow, fast = upper(sampler, delays, delay), upper(sampler, rates, rate)
         drawn = {
             "as in training": sampler,
-            "twice the RTT": changed(sampler, rtt=2.0),
-            "twice the rate": changed(sampler, rate=2.0),
-            f"twice the most loss ({100 * 2 * most:g} %)": changed(sampler, loss=2 * most),
+            f"RTT of {2 * delay:g} to {4 * delay:g} ms": changed(slow, rtt=2.0),
+            f"rate of {rate:g} to {2 * rate:g} Mbps": changed(fast, rate=2.0),
+            f"twice the most loss ({100 * 2 * loss:g} %)": changed(sampler, loss=2 * loss),
         }
         if kind == "tcco":
             drawn["three subflows"] = three_paths
@@ -114,11 +129,8 @@ def _first(path: Any) -> Any:
 
 def outside(bench: Bench, label: str, there: Sequence[Episode]) -> Outside:
     """Measure one condition."""
-    try:
-        for spec in {id(spec): spec for spec, _ in there}.values():
-            bench.player.check(spec)
-    except UserError as error:
-        return Outside(condition=label, goodput=None, rtt=None, power=None, refused=str(error))
+    if refused := _refused(bench, there):
+        return Outside(condition=label, goodput=None, rtt=None, power=None, refused=refused)
     ratios = {}
     for metric in ("goodput_mbps", "rtt_ms"):
         if label.startswith("beside "):
@@ -128,6 +140,16 @@ def outside(bench: Bench, label: str, there: Sequence[Episode]) -> Outside:
     found = [over_seeds(one, bench.seeds) for one in (goodput, rtt, over(goodput, rtt))]
     goodput_value, rtt_value, power = map(_value, found)
     return Outside(condition=label, goodput=goodput_value, rtt=rtt_value, power=power, refused="")
+
+
+def _refused(bench: Bench, there: Sequence[Episode]) -> str:
+    """Why the agent doesn't play there; "" if it does."""
+    try:
+        for spec in {id(spec): spec for spec, _ in there}.values():
+            bench.player.check(spec)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def shared(kind: str, agents: int, neighbour: str = "") -> Scenario:
@@ -165,17 +187,23 @@ def fair(bench: Bench) -> list[Fair]:
     kind = bench.player.policy.environment
     found = []
     for count in KINDS:
-        there = bench.of(shared(kind, count))
-        found.append(Fair(who=f"{count} of a kind", jain=_value(bench.values(there, "jain")),
-                          share=None, left=None))  # fmt: skip
+        there, who = bench.of(shared(kind, count)), f"{count} of a kind"
+        if refused := _refused(bench, there):
+            found.append(Fair(who=who, jain=None, share=None, left=None, refused=refused))
+            continue
+        jain = _value(bench.values(there, "jain"))
+        found.append(Fair(who=who, jain=jain, share=None, left=None))
     for neighbour in NEIGHBOURS:
-        there = bench.of(shared(kind, 1, neighbour))
+        there, who = bench.of(shared(kind, 1, neighbour)), f"beside {neighbour}"
+        if refused := _refused(bench, there):
+            found.append(Fair(who=who, jain=None, share=None, left=None, refused=refused))
+            continue
         share, left = (
             over(bench.values(there, flow), bench.values(there, flow, CUBIC))
             for flow in ("flows.agent0", "flows.neighbour")
         )
-        found.append(Fair(who=f"beside {neighbour}", jain=_value(bench.values(there, "jain")),
-                          share=_value(share), left=_value(left)))  # fmt: skip
+        jain = _value(bench.values(there, "jain"))
+        found.append(Fair(who=who, jain=jain, share=_value(share), left=_value(left)))
     return found
 
 

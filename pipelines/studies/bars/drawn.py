@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from data.netsim.scenario import Scenario
+from data.netsim.scenario import Link, Scenario
 from models.envs.samplers import Sampler, mixed_paths, wireless
 from pipelines.studies.bars.bench import Episode
 from pipelines.studies.episodes import TEST_SEED
@@ -38,6 +39,43 @@ def changed(
         return stretched(sampler(rng), rtt, rate, loss)
 
     return sample
+
+
+def upper(sampler: Sampler, what: Callable[[Scenario], list[float]], most: float) -> Sampler:
+    """A sampler's scenarios that lie in the upper half of its range: doubled, all are outside.
+
+    Parameters
+    ----------
+    sampler : callable
+    what : callable
+        Takes a scenario, returns what has the range: `delays` or `rates`.
+    most : float
+        The range's upper end.
+    """
+
+    def sample(rng: np.random.Generator) -> Scenario:
+        while True:
+            spec = sampler(rng)
+            if all(value > most / 2 for value in what(spec)):
+                return spec
+
+    return sample
+
+
+def delays(spec: Scenario) -> list[float]:
+    """Each path's base delay one way, ms: that of its way back, which never changes."""
+    return [spec.links[path.back[0]].delay_ms for path in spec.flows[0].paths]
+
+
+def rates(spec: Scenario) -> list[float]:
+    """Each path's base rate, Mbps: the mean of a generated link, else the first of its steps."""
+    return [_rate(spec.links[path.forward[0]]) for path in spec.flows[0].paths]
+
+
+def _rate(link: Link) -> float:
+    if link.generate is not None:
+        return link.generate.mean_mbps
+    return link.steps[0][1] if link.steps else 0.0
 
 
 def stretched(

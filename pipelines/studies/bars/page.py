@@ -13,17 +13,23 @@ INTRO = f"""\
 
 What each agent has to reach, and what was measured. Means over seeds with 95 % intervals
 (Student's t); a seed is a start time, a stream of losses and, where links are drawn, a trace that
-no training has seen. A bar with *sure* is met when the whole interval lies beyond it, any other
-when the mean does. Differences and ratios are paired by seed. Every table is made by the command
-above it, whose `--json` prints it; finished runs are kept, and one agent is enough:
+no training has seen. **All seeds play one and the same network**, that of one training: an interval
+says how much runs differ, and nothing of how much another training of the same agent would. A bar
+with *sure* is met when the whole interval lies beyond it. Any other is met when the mean does, and
+**{IN_MEAN}** says that its interval contains the bar. A dash stands for a figure that a seed lacks,
+as the RTT of an agent that delivers nothing; a bar is missed then. Differences and ratios are
+paired by seed. Every table is made by the command above it, whose `--json` prints it; finished runs
+are kept, and one agent is enough:
 
     python -m pipelines.studies.bars.command --agent macc=reports/rl/macc/seed-7 --out docs/bars.md
 
-**Out of range** are conditions that no training has: twice the round-trip time, the rate and the
-loss of the training's ranges (every delay or rate is doubled, so half of the drawn ones lie outside
-and the most extreme by a factor of two), more subflows or senders, and {", ".join(UNKNOWN)} as
-neighbours. MA-CC is trained in one network, of which one thing at a time is changed. Figures are
-the agent's over CUBIC's in the same place on the same runs; power is goodput over RTT.
+**Out of range** are conditions that no training has: longer round-trip times, higher rates, more
+loss, more subflows or senders, and {", ".join(UNKNOWN)} as neighbours. Where links are
+drawn, those in the upper half of the training's range are doubled, so that all of them lie outside
+of it, by a factor of two at most; the range is that of a path's base values, around which it
+changes as in training. The loss is twice the most that the training has. MA-CC is trained in one
+network, of which one thing at a time is changed. Figures are the agent's over CUBIC's in the same
+place on the same runs; power is goodput over RTT.
 
 **Fairness**: flows of one path begin two seconds apart on one bottleneck and are measured from 20
 to 60 s: {" and ".join(map(str, KINDS))} agents of a kind, and one beside {", ".join(NEIGHBOURS)}.
@@ -58,8 +64,8 @@ def summary(one: Measured) -> str:
 
 def _about(one: Measured) -> str:
     return (
-        f"{summary(one)}, {one.seeds} seeds. Trained by `{one.training}`, seed {one.seed}; weights "
-        f"`{one.weights[:12]}`."
+        f"{summary(one)}, {one.seeds} seeds of one training's network. Trained by "
+        f"`{one.training}`, seed {one.seed}; weights `{one.weights[:12]}`."
     )
 
 
@@ -95,6 +101,8 @@ def _fairness(one: Measured) -> list[str]:
     lines = ["| agents | Jain's index | share | left |", "| --- | ---: | ---: | ---: |"]
     for row in one.fairness:
         cells = [_value(value) for value in (row.jain, row.share, row.left)]
+        if row.refused:
+            cells = [f"refused: {row.refused}", "", ""]
         lines.append(f"| {row.who} | {' | '.join(cells)} |")
     return lines
 
