@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 HEADS = ("tcco", "nuwa-rl", "macc")
 """The papers' own agents."""
 UNTRAINED = "macc-untrained"
-"""MA-CC's network before its training, which plays wherever its trained one does."""
+"""MA-CC's network with weights drawn at random, which plays wherever its trained one does."""
+_TRAINED_AS = {"nuwa-rl": "nuwa"}
+"""Names of trainings, where an agent's own is another."""
 _SEED = 7
 
 
@@ -52,7 +54,8 @@ def given(texts: Sequence[str]) -> dict[str, Player]:
     Raises
     ------
     UserError
-        When a name is unknown, with the nearest one, or what is there is another kind of agent.
+        When a name is unknown, with the nearest one, when what is there was trained as another
+        agent, or when MA-CC lacks its senders or its routers.
     """
     places = _places(texts) if texts else {name: name for name in HEADS if _kept(name)}
     if not places:
@@ -62,9 +65,16 @@ def given(texts: Sequence[str]) -> dict[str, Player]:
     found = {}
     for name, place in places.items():
         found[name] = player(place)
-        kind, wanted = found[name].policy.environment, name.partition("-")[0]
-        if kind != wanted:
-            raise UserError(f"--agent {name}={place}: an agent of {kind}: name one of {wanted}")
+        policy, wanted = found[name].policy, _TRAINED_AS.get(name, name)
+        if policy.agent != wanted:
+            raise UserError(
+                f"--agent {name}={place}: an agent of {policy.agent}: name one of {wanted}"
+            )
+        if name == "macc" and set(policy.kinds) != {0, 1}:
+            raise UserError(
+                f"--agent {name}={place}: {policy.name} has senders or routers alone: give a "
+                "team's training, as macc=reports/rl/macc/seed-7"
+            )
     return found
 
 
@@ -85,7 +95,7 @@ def _kept(name: str) -> bool:
 
 
 def with_untrained(agents: Mapping[str, Player]) -> dict[str, Player]:
-    """Agents, and MA-CC's network with the weights that a training begins with."""
+    """Agents, and MA-CC's network with weights drawn at random; see `untrained`."""
     from models.closedloop import Player
 
     found = dict(agents)
@@ -95,7 +105,10 @@ def with_untrained(agents: Mapping[str, Player]) -> dict[str, Player]:
 
 
 def untrained(policy: Policy) -> Policy:
-    """A policy with weights drawn anew; its inputs stay standardised as they were."""
+    """A policy with weights drawn by a seed of ours, which is no training's.
+
+    Its inputs stay standardised as training left them, so it isn't what the training began with.
+    """
     import torch
 
     from models.policies.policy import SCALES
@@ -134,6 +147,9 @@ def facts(player: Player) -> dict[str, Any]:
 def line(name: str, player: Player) -> str:
     """An agent in a line of a page."""
     if name == UNTRAINED:
-        return f"`{name}`: the network of `macc` before its training"
+        return (
+            f"`{name}`: the network of `macc` with weights drawn at random by a fixed seed; its "
+            "inputs stay scaled as the training left them, so it isn't what the training began with"
+        )
     found = facts(player)
     return f"`{name}`: `{found['training']}`, weights `{found['weights'][:12]}`"

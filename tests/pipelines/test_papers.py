@@ -1,6 +1,7 @@
 """The page of comparisons, on one tiny scenario; and what the scenario files say of the papers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -180,6 +181,24 @@ def test_an_untrained_network_is_another_one_for_the_same_parts():
     assert fresh.weights.keys() == policy.weights.keys()
     assert any((fresh.weights[key] != policy.weights[key]).any() for key in policy.weights)
     assert acting.with_untrained({"tcco": Player(policy)}).keys() == {"tcco"}
+    said = acting.line(acting.UNTRAINED, found[acting.UNTRAINED])
+    assert "weights drawn at random by a fixed seed" in said
+    assert "scaled as the training left them" in said
+
+
+def test_the_second_place_is_above_every_rule_based_pair():
+    variants = {label: scenario.load("macc-fig4")[label] for label in ("droptail", "red", "codel")}
+    paper = variants["red"].paper
+    about = [one for one in paper.claims if "macc-rl-tcp-red @ red" in one.named()]
+    only = {"paper": paper.model_copy(update={"claims": about})}
+    variants = {label: spec.model_copy(update=only) for label, spec in variants.items()}
+    runs = {(label, "reno"): [{"goodput_mbps": 20.0 + i} for i in (0, 1)] for label in variants}
+    runs["droptail", "macc"] = [{"goodput_mbps": 28.0 + i} for i in (0, 1)]
+    for mbps, verdict in ((10.0, "does not hold"), (25.0, "holds")):
+        runs["red", "macc-rl-tcp-red"] = [{"goodput_mbps": mbps + i} for i in (0, 1)]
+        judged = {v.claim.says: v.verdict for v in command_judge(variants, runs)}
+        assert judged["RED + TCP-RL comes second"] == "holds"
+        assert judged["above every rule-based pair"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -194,6 +213,28 @@ def test_an_agent_that_is_none_is_refused(text, message, monkeypatch):
     monkeypatch.setattr(controllers, "player", lambda place: Player(random_policies.policy("macc")))
     with pytest.raises(UserError, match=message):
         acting.given([text])
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "kinds", "message"),
+    [
+        ("nuwa-dqn", "nuwa", (0,), "an agent of nuwa: name one of nuwa-dqn"),
+        ("nuwa-rl", "nuwa-ppo", (0,), "an agent of nuwa-ppo: name one of nuwa"),
+        ("macc", "macc-qmix", (0, 1), "an agent of macc-qmix: name one of macc"),
+        ("macc", "macc", (0,), "macc-part has senders or routers alone"),
+        ("macc", "macc", (0, 1), ""),
+        ("nuwa-rl", "nuwa", (0,), ""),
+    ],
+)
+def test_an_agent_is_the_one_that_it_is_named(name, agent, kinds, message, monkeypatch):
+    policy = random_policies.policy(agent.partition("-")[0])
+    policy = replace(policy, name="macc-part", agent=agent, kinds=kinds)
+    monkeypatch.setattr(controllers, "player", lambda place: Player(policy))
+    if not message:
+        assert acting.given([f"{name}=there"]).keys() == {name}
+        return
+    with pytest.raises(UserError, match=message):
+        acting.given([f"{name}=there"])
 
 
 @pytest.mark.parametrize(
