@@ -17,7 +17,7 @@ from models.envs.samplers import mixed_paths, wireless
 from pipelines import controllers
 from pipelines.studies import acting
 from pipelines.studies.bars import bench as bench_file
-from pipelines.studies.bars import beyond, command, drawn, judge, macc, page, scripts, tcco
+from pipelines.studies.bars import beyond, command, drawn, judge, macc, nuwa, page, scripts, tcco
 from pipelines.studies.bars.bench import Bench
 from pipelines.studies.bars.kept import Measured, read
 from pipelines.studies.bars.scripts import Tracking
@@ -49,18 +49,24 @@ def test_a_bar_is_met_by_the_mean_or_by_the_whole_interval(values, limit, at_lea
 
 
 class Rows:
-    """A bench of known runs, one a seed, by the name of who plays."""
+    """A bench of known runs by who plays, and of known returns.
 
-    def __init__(self, **rows):
-        self.rows, self.seeds = rows, 2
-        self.player = Player(random_policies.policy("tcco"))
+    Runs are one a seed, or a function of the scenario and the seed.
+    """
+
+    def __init__(self, kind="tcco", paid=None, **rows):
+        self.rows, self.paid, self.seeds, self.identity = rows, paid, 2, "own"
+        self.player = Player(random_policies.policy(kind))
 
     def runs(self, episodes, who="trained"):
-        name = who if isinstance(who, str) else "script"
-        return [self.rows[name][seed] for _, seed in episodes]
+        rows = self.rows[who if isinstance(who, str) else "script"]
+        return [rows(*one) if callable(rows) else rows[one[1]] for one in episodes]
 
     def rewards(self, facts, make, act):
-        return np.array(self.rows[facts[1]])
+        batch = make()
+        assert callable(act(batch))
+        batch.close()
+        return np.array(self.paid(facts))
 
     named, of, values, best = Bench.named, Bench.of, Bench.values, Bench.best
 
@@ -130,6 +136,93 @@ def test_kept_returns_are_played_anew_when_the_code_of_a_bar_changes(tmp_path, m
         (tmp_path / "scripts.py").write_text("# Another script.")
         assert played() == 3.0
     assert Tracking(1.25).identity != before
+
+
+def measured(bars, bench):
+    return {(bar.key, bar.says): bar.measure(bench).round(9).tolist() for bar in bars}
+
+
+def test_what_tcco_is_measured_by(monkeypatch):
+    monkeypatch.setattr(tcco, "most_mbps", lambda spec, seed: 100.0)
+
+    def own(spec, seed):
+        lost = spec.links["one"].loss if "tcco.txt" in spec.source and "one" in spec.links else 0.0
+        return {"goodput_mbps": (8.0 + 4 * seed) * (1 - 20 * lost), "rtt_ms": 5.0 + 2 * seed,
+                "jain": 0.8 + 0.1 * seed, "fct_ms": 2e3 + 1e3 * seed,
+                "rtt_ratio": 1.25 + 0.75 * seed}  # fmt: skip
+
+    slow = {"goodput_mbps": 5.0, "fct_ms": 4e3, "rtt_ratio": 2.0}
+    others = dict.fromkeys(CONTROLS, [slow] * 2)
+    others["lia"] = [{"goodput_mbps": 10.0, "fct_ms": 1e3, "rtt_ratio": 2.0}] * 2
+    script = [{"goodput_mbps": 10.0, "rtt_ratio": 1.0}] * 2
+    bars = tcco.bars(random_policies.policy("tcco"))
+    found = measured(bars, Rows(trained=own, script=script, **others))
+    assert len(found) == len(bars)
+    for (key, says), values in found.items():
+        percent = float(says.partition(" %")[0]) if key == "tcco-fig9-loss" else 0.0
+        kept = 1 - 20 * percent / 100
+        expected = {
+            "tcco-fig9a": [5.0, 7.0] if says.endswith("RTT") else [0.8, 1.2],
+            "tcco-fig9-loss": [kept] * 2 if "its own" in says else [1.6 * kept, 2.4 * kept],
+            "tcco-fig10": [2.0, 3.0],
+            "tcco-fig11": [0.8, 1.2],
+            "tcco-fig11-fct": [2.0, 3.0],
+            "tcco-table2": [0.8, 0.9],
+            "mixed": [0.08, 0.12],
+        }[key]
+        if "power" in says:
+            # Shares of 0.08 and 0.12 at 1.25 and 2 times the RTT.
+            less = 0.1 if "script" in says else 0.05 if "less lia's" in says else 0.025
+            expected = [0.064 - less, 0.06 - less]
+        assert values == pytest.approx(expected), says
+
+
+def test_what_nuwa_is_measured_by():
+    def own(spec, seed):
+        # T_d is 50 ms on Table I's link, 20 ms on the one with a short queue.
+        target = spec.flows[0].target_delay_ms
+        return {"goodput_mbps": 1.0, "transferred_mb": target / 5, "queue_delay_ms": target + seed}
+
+    def paid(facts):
+        _, ms, loss, steps, who, *_ = facts
+        assert steps == nuwa.STEPS
+        if who == "own":
+            return [ms, ms + (10.0 if loss else 0.0)]
+        # By rule 1 without loss and 2 with it; of the fixed ones k = 4 is the best.
+        return [2.0 if loss else 1.0] * 2 if who == "thresholds 0.2" else [-abs(who - 4.0)] * 2
+
+    known = {"cubic": (10.0, 40.0), "bbr": (5.0, 25.0)}
+    others = {
+        cc: [{"goodput_mbps": 1.0, "transferred_mb": mb, "queue_delay_ms": ms}] * 2
+        for cc, (mb, ms) in known.items()
+    }
+    bars = nuwa.bars(random_policies.policy("nuwa"))
+    found = measured(bars, Rows("nuwa", paid, trained=own, **others))
+    assert len(found) == len(bars) == 15
+    for ms in nuwa.TARGETS_MS:
+        shown = f"T_d {ms:g} ms: return less the"
+        rule = found["rule", f"{shown} two-threshold rule's"]
+        assert rule == [ms - 1.5, ms + 5.0 - 1.5]
+        assert found["fixed-k", f"{shown} best fixed k's, without loss"] == [ms, ms]
+        assert found["fixed-k", f"{shown} best fixed k's, with loss"] == [ms, ms + 10.0]
+    assert list(found.values())[-6:] == [
+        [1.0, 1.0], [50 / 40, 51 / 40], [2.0, 2.0], [50 / 25, 51 / 25], [0.4, 0.4],
+        [20 / 40, 21 / 40],
+    ]  # fmt: skip
+
+
+def test_what_macc_is_measured_by():
+    def own(spec, seed):
+        since = spec.warmup_s
+        return {"goodput_mbps": 28.0 + seed, "rtt_ms": 280.0 + seed,
+                "queue_mad": since + seed, "cwnd_mad": 2 * since + seed}  # fmt: skip
+
+    returned = {macc.OWN: [5.0, 6.0], macc.NEVER: [1.0, 1.0], macc.CODEL: [4.0, 3.0]}
+    bench = Rows("macc", lambda facts: returned[facts[1]], trained=own)
+    found = measured(macc.bars(bench.player.policy), bench)
+    assert list(found.values()) == [
+        [28.0, 29.0], [280.0, 281.0], [20.0, 21.0], [40.0, 41.0], [4.0, 5.0], [1.0, 3.0]
+    ]  # fmt: skip
 
 
 @pytest.fixture

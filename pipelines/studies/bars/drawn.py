@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from data.netsim.scenario import Link, Scenario
+from data.netsim.elements import Link
+from data.netsim.scenario import Scenario
 from models.envs.samplers import Sampler, mixed_paths, wireless
 from pipelines.studies.bars.bench import Episode
 from pipelines.studies.episodes import TEST_SEED
