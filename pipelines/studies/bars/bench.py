@@ -28,8 +28,8 @@ _UNREAD = ("__init__.py", "beyond.py", "command.py", "judge.py", "kept.py", "pag
 """Files of the folder on which no return depends."""
 AGENT = "trained"
 """Who plays, where a control could be named."""
-_CARRIED = ("goodput_mbps", "transferred_mb")
-"""Metrics that are known of a run in which nothing arrived."""
+_CARRIED = ("goodput_mbps", "transferred_mb", "flows.")
+"""Beginnings of the metrics that are known of a run in which nothing arrived."""
 _AT_ONCE = 8
 """Runs of an agent that are played side by side; a killed command loses as many at most."""
 
@@ -195,7 +195,7 @@ def _decide() -> list[Path]:
 
 def _of(run: Run, metric: str) -> float:
     """A run that carries nothing has no delay and no calm queue, only its goodput of 0."""
-    if metric not in _CARRIED and run.get("goodput_mbps") == 0.0:
+    if not metric.startswith(_CARRIED) and run.get("goodput_mbps") == 0.0:
         return float("nan")
     return run.get(metric, float("nan"))
 

@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--seeds: give a whole number of at least 2: an interval needs two runs")
     if args.out is not None and args.only:
         raise UserError("--out: the page has all bars: leave --only out")
-    given = acting.given(args.agent)
-    for name in given:
-        if name not in acting.HEADS:
+    for name in (text.partition("=")[0] for text in args.agent):
+        if name in acting.names() and name not in acting.HEADS:
             raise UserError(f"--agent {name}: no bars for it: give {', '.join(acting.HEADS)}")
+    given = acting.given(args.agent)
     if not given:
         raise UserError(
             "no agent in the zoo: train one (cczoo train macc) and give --agent "
