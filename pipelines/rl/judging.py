@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 SHARE, KEPT = 2, 3
 """Constants and scripts play one of so many episodes; so many of each kind play them all."""
 SEED = 3 << 31
-"""Of the test episodes. Trainings, validations and the page of environments draw theirs from
-smaller seeds, and what is published of several seeds from another: these have chosen no setting."""
+"""Test episodes are drawn from it. Trainings, validations and the page of environments draw theirs
+from smaller seeds, and what is published of several seeds from another: these chose no setting."""
 
 
 def sampler_of(name: str, params: Run) -> str:
@@ -63,8 +63,7 @@ def play_all(
     -------
     results : list of Result
         Random actions, untrained, constants, scripts, the agent; networks as the mean over seeds.
-        Of many constants and scripts those that are behind in the first half have played no more
-        than that.
+        Constants and scripts that are behind in the first half have played no more than that.
     seeds : list of Result
         The agent's own, a seed each.
     """
