@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="written where all are valid")
     args = parser.parse_args()
     try:
-        load(args.params)
+        load(args.params).agents.check(str(args.params))
     except UserError as error:
         again = put_back(args.params) if _is_experiment() else ""
         print(f"{error}{again and f' ({again})'}", file=sys.stderr)

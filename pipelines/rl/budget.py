@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from data.errors import UserError
 from data.strict import Strict
@@ -78,16 +78,26 @@ class AgentsParams(Strict):
     nuwa: Budget = Budget()
     macc: Budget = Budget()
 
-    @model_validator(mode="after")
-    def _trainable(self) -> AgentsParams:
-        # Defaults are checked when they are trained with: most files say nothing of agents.
-        for name in self.model_fields_set:
+    def check(self, where: str) -> None:
+        """Check the settings that a file has, which takes the trainer's code.
+
+        Commands that read other parts of the file don't do so.
+
+        Parameters
+        ----------
+        where : str
+            The file, for messages.
+
+        Raises
+        ------
+        UserError
+            When a setting is wrong, or a training couldn't be judged.
+        """
+        for name in sorted(self.model_fields_set):
             try:
                 trainable(name, self.of(name))
             except UserError as error:
-                # As a mistake of the whole file, so that the message names it.
-                raise ValueError(str(error)) from None
-        return self
+                raise UserError(f"{where}: agents.{error}") from None
 
     def of(self, name: str) -> Budget:
         """Budget of one agent."""

@@ -24,6 +24,8 @@ def read(tmp_path, text):
 
 def test_every_agent_has_a_small_budget_and_one_for_reference():
     small, full = (params.load(ROOT / name).agents for name in ("params.yaml", "params.full.yaml"))
+    small.check("params.yaml")
+    full.check("params.full.yaml")
     assert set(AgentsParams.model_fields) == set(AGENTS) == set(SHOWN) == set(ENVIRONMENTS)
     for name in AGENTS:
         assert small.of(name).settings["steps"] < full.of(name).settings["steps"] * (
@@ -48,7 +50,7 @@ def test_what_a_file_leaves_out_has_its_default(tmp_path):
         ("{tcco: {seeds: 101}}", "less than or equal to 100"),
         ("{tcco: {episodes: 3}}", "greater than or equal to 4"),
         ("{tcco: {episodes: 1025}}", "less than or equal to 1024"),
-        ("{tcco: {settings: {rat: 1}}}", "tcco.settings.rat: .*did you mean 'rate'"),
+        ("{tcco: {settings: {rat: 1}}}", "agents.tcco.settings.rat: .*did you mean 'rate'"),
         ("{tcco: {settings: {gamma: 2}}}", "tcco.settings.gamma: input should be less than 1"),
         ("{macc: {settings: {validate_every: 0}}}", "macc.settings.validate_every: from 1 to"),
         ("{macc: {settings: {steps: 50}}}", "macc.settings.validate_every: from 1 to the 50 steps"),
@@ -61,7 +63,7 @@ def test_what_a_file_leaves_out_has_its_default(tmp_path):
 )
 def test_a_wrong_budget_is_named_by_its_key(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
-        read(tmp_path, text)
+        read(tmp_path, text).agents.check("params.yaml")
 
 
 @pytest.mark.parametrize("name", sorted(AGENTS))
