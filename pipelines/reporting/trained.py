@@ -8,7 +8,16 @@ from typing import Any
 from pipelines.reporting.figures import COLOURS, style, svg
 from pipelines.reporting.inputs import Inputs
 from pipelines.reporting.markup import Column, Html, figure, mark, paragraph, stacked, table
-from pipelines.rl.results import CURVE, FOLDER, TRAJECTORY, VERDICT, Curve, Over, Trajectory
+from pipelines.rl.results import (
+    CURVE,
+    FOLDER,
+    TRAJECTORY,
+    VERDICT,
+    Curve,
+    Over,
+    Trajectory,
+    Verdict,
+)
 
 LINES = {"random": ":", "untrained": "-.", "constant": "--", "script": (0, (6, 2, 1, 2))}
 """Kind of a policy -> how its level is drawn beside the learning curve."""
@@ -89,7 +98,7 @@ def _section(inputs: Inputs, name: str) -> str:
         head
         + table(columns, rows, caption)
         + "".join(paragraph(line) for line in found.text[1 + len(over) :])
-        + _curve(name, curve, "twin_k" in str(found.settings.get("env")))
+        + _curve(name, curve, _less_a_twin(found))
         + _trajectory(name, shown)
         + table(every, played, "Everybody who played")
     )
@@ -99,6 +108,12 @@ def _word(kind: str, one: Over) -> Html:
     if kind == "script":
         return mark("met", "beaten") if one.beaten else mark("unknown", "not asked")
     return mark("met", "beaten") if one.beaten else mark("unmet", "not beaten")
+
+
+def _less_a_twin(found: Verdict) -> bool:
+    """Whether the training's rewards were differences to those of a twin."""
+    env = found.settings.get("env")
+    return isinstance(env, dict) and env.get("twin_k") is not None
 
 
 def _curve(name: str, curve: Curve, less_a_twin: bool) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.output import progress
+from pipelines.rl.budget import PLAYED_BY_HAND
+from pipelines.rl.judging import sampler_of
 from pipelines.studies.environments import judge
 
 if TYPE_CHECKING:
@@ -17,20 +19,16 @@ if TYPE_CHECKING:
 
 BASELINES = (judge.RANDOM, judge.CONSTANT, judge.SCRIPT)
 _RESAMPLES = 2000
-_COMPARABLE = {"sampler", "twin_k", "curriculum"}
-"""Settings with which an agent still plays in the study's own environments."""
 
 
 def problem(name: str, params: Run) -> str | None:
     """Name of the study's problem that an agent was trained in; None if there is none."""
-    from models.policies.scenes import ENVIRONMENTS
     from models.rl import agents
     from models.rl.runner import make
 
-    if name not in judge.KINDS or set(params.env) - _COMPARABLE:
+    if name not in judge.KINDS or set(params.env) - PLAYED_BY_HAND:
         return None
-    settings: Any = ENVIRONMENTS[name].settings().parse(params.env, f"train {name}")
-    found = f"{judge.KINDS[name]}, {settings.sampler}"
+    found = f"{judge.KINDS[name]}, {sampler_of(name, params)}"
     if found not in judge.PROBLEMS:
         return None
     played = judge.PROBLEMS[found][0][2](1)
