@@ -50,7 +50,9 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     UserError
-        If the nearest folder that exists is none, or isn't writable.
+        If the nearest folder that exists is none, or isn't writable. A file that is there is
+        replaced by another of its name, so that its own mode doesn't matter: DVC takes away the
+        right to write from what it keeps.
     """
     try:
         str(path.resolve()).encode()
@@ -61,6 +63,8 @@ def check_writable(path: Path) -> None:
         folder = folder.parent
     if folder != path.resolve() and not folder.is_dir():
         raise UserError(f"{path}: {folder} is a file, not a folder: choose another place to write")
+    if not folder.is_dir():
+        folder = folder.parent
     if not os.access(folder, os.W_OK):
         raise UserError(f"{path}: {folder} is not writable: choose another place to write")
 

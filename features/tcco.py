@@ -71,6 +71,10 @@ class SubflowObserver:
         return values
 
 
+SPAN = 2
+"""Place in `settings` of the intervals that a rate is a mean of."""
+
+
 def settings(params: TccoObservation) -> NDArray[np.int64]:
     """What `observe` needs to know; int64 array [4]."""
     life = max(1, params.lifetime_us // params.interval_us)

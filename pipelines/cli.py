@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(parser)
         args = parser.parse_args(rest)
         names.check(name, args)
-        if isinstance(out := getattr(args, "out", None), Path) and not getattr(args, "where", 0):
+        if isinstance(out := getattr(args, "out", None), Path) and not _only_tells(args):
             check_writable(out)
         if isinstance(predictions := getattr(args, "predictions", None), Path):
             check_writable(predictions)
@@ -127,6 +127,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cczoo {name}: interrupted; run it again to go on", file=sys.stderr)
         return 1
     return code
+
+
+def _only_tells(args: argparse.Namespace) -> bool:
+    """Whether an option asks for what is there already, so that nothing is written."""
+    return any(getattr(args, name, False) for name in ("where", "verdicts"))
 
 
 @contextmanager

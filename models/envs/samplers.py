@@ -13,10 +13,14 @@ from data.netsim import capacity, scenario
 from data.netsim.scenario import Scenario
 from data.netsim.wireless import KINDS
 from models.envs.macc_scenarios import greedy_neighbours, many_senders
+from models.envs.tcco_scenarios import beside_tcp, one_bottleneck, steady_paths
 
 Sampler = Callable[[np.random.Generator], Scenario]
 
 _PACKET = 1500
+_NAMES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+SUBFLOWS = {"served_paths": len(_NAMES)}
+"""Sampler of TCCO's -> most subflows of an episode, where that isn't 2."""
 _SLOWEST_MBPS, _FASTEST_MBPS = 3.0, 150.0
 """Mean rates of `wireless` and `measured` links (ours)."""
 SPLITS = ("measured:", "validation:", "held-out:")
@@ -49,7 +53,7 @@ def alternating(rng: np.random.Generator) -> Scenario:
     200 packets of queue.
     """
     rates, period = tuple(rng.permutation([400.0, 500.0])), float(rng.uniform(1.0, 4.0))
-    return _two_paths(
+    return _side_by_side(
         [
             {
                 "rates": rates,
@@ -71,12 +75,36 @@ def two_paths(rng: np.random.Generator) -> Scenario:
     20 to 500 Mbps (log-uniform), which changes by up to 30 % every 0.5 to 4 s; 2 to 20 ms one
     way; a queue of 0.3 to 3 times rate x RTT (Fig. 11); no loss, or 0.05, 0.15, 0.5 % (Fig. 9).
     """
-    return _two_paths([_path(rng, float(rng.uniform(2.0, 20.0))) for _ in range(2)])
+    return _side_by_side([_path(rng, float(rng.uniform(2.0, 20.0))) for _ in range(2)])
 
 
 def mixed_paths(rng: np.random.Generator) -> Scenario:
     """As `two_paths`, with base RTTs of 3 to 300 ms (log-uniform): what one policy is to serve."""
-    return _two_paths([_path(rng, _log_uniform(rng, 1.5, 150.0)) for _ in range(2)])
+    return _side_by_side([_path(rng, _log_uniform(rng, 1.5, 150.0)) for _ in range(2)])
+
+
+def served_paths(rng: np.random.Generator) -> Scenario:
+    """All that one policy of TCCO's is to serve: an episode is of one of six kinds.
+
+    `mixed_paths` are 5 of 16 episodes, `several_paths` 3, and `one_bottleneck`, `beside_tcp`,
+    `steady_paths` and `alternating` 2 each.
+    """
+    kinds = (
+        *[mixed_paths] * 5,
+        *[several_paths] * 3,
+        *[one_bottleneck, beside_tcp, steady_paths, alternating] * 2,
+    )
+    return kinds[int(rng.integers(len(kinds)))](rng)
+
+
+def several_paths(rng: np.random.Generator) -> Scenario:
+    """One path, or three to eight, as those of `mixed_paths` but for their rates.
+
+    Those are 20 to 500 Mbps shared by half of their number, so that a simulation isn't slower.
+    """
+    count = int(rng.choice([1, 3, 4, 5, 6, 7, 8]))
+    share = max(1.0, count / 2)
+    return _side_by_side([_path(rng, _log_uniform(rng, 1.5, 150.0), share) for _ in range(count)])
 
 
 def path_class(rtt_ms: float, rate_mbps: float) -> Sampler:
@@ -91,13 +119,13 @@ def path_class(rtt_ms: float, rate_mbps: float) -> Sampler:
         "loss": 0.0,
         "back": {"delay_ms": rtt_ms / 2},
     }
-    spec = _two_paths([path, path])
+    spec = _side_by_side([path, path])
     return lambda rng: spec
 
 
-def _path(rng: np.random.Generator, delay_ms: float) -> dict[str, Any]:
-    """A path of 20 to 500 Mbps and a mean delay one way, which changes."""
-    rate = _log_uniform(rng, 20.0, 500.0)
+def _path(rng: np.random.Generator, delay_ms: float, share: float = 1.0) -> dict[str, Any]:
+    """A path of 20 to 500 Mbps, or a share of that, and a mean delay one way, which changes."""
+    rate = _log_uniform(rng, 20.0, 500.0) / share
     product = rate * 1e3 * 2 * delay_ms / 8 / _PACKET
     period = float(rng.uniform(1.0, 8.0))
     return {
@@ -111,9 +139,10 @@ def _path(rng: np.random.Generator, delay_ms: float) -> dict[str, Any]:
     }
 
 
-def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
+def _side_by_side(paths: list[dict[str, Any]]) -> Scenario:
     links: dict[str, Any] = {}
-    for name, path in zip(("one", "two"), paths, strict=True):
+    names = _NAMES[: len(paths)]
+    for name, path in zip(names, paths, strict=True):
         half, delay_half = path["period_s"] / 2, path["delay_period_s"] / 2
         links[name] = {
             "steps": [[0.0, path["rates"][0]], [half, path["rates"][1]]],
@@ -124,7 +153,7 @@ def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
             "loss": path["loss"],
         }
         links[f"{name}_back"] = path["back"]
-    routes = [{"forward": [name], "back": [f"{name}_back"]} for name in ("one", "two")]
+    routes = [{"forward": [name], "back": [f"{name}_back"]} for name in names]
     # A receiver that never holds the paths up: all that comes while the slowest repairs a loss.
     waits_ms = [
         max(p["delays"]) + p["back"].get("delay_ms", 0.0) + 12.0 * p["queue"] / min(p["rates"])
@@ -132,7 +161,7 @@ def _two_paths(paths: list[dict[str, Any]]) -> Scenario:
     ]
     window = round(3 * sum(max(p["rates"]) for p in paths) * 125 * max(waits_ms))
     flows = [{"name": "mptcp", "paths": routes, "window_bytes": max(6 << 20, window)}]
-    return Scenario.parse({"links": links, "flows": flows}, "two paths")
+    return Scenario.parse({"links": links, "flows": flows}, f"{len(paths)} paths")
 
 
 def wireless(rng: np.random.Generator) -> Scenario:
@@ -246,6 +275,7 @@ NAMED: dict[str, Callable[[], Sampler]] = {
     "alternating": lambda: alternating,
     "two_paths": lambda: two_paths,
     "mixed_paths": lambda: mixed_paths,
+    "served_paths": lambda: served_paths,
     "wireless": lambda: wireless,
     **{f"nuwa_{name}": partial(network, name) for name in NETWORKS},
     "dumbbell": dumbbell,

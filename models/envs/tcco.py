@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, MultiDiscrete
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data.errors import UserError
 from data.netsim.network import Network
@@ -20,7 +20,7 @@ from models.envs import tcco_loop
 from models.envs.batching import Batching
 from models.envs.curriculum import Curriculum
 from models.envs.logged import Logged, Slot
-from models.envs.samplers import Sampler, alternating, named
+from models.envs.samplers import SUBFLOWS, Sampler, alternating, named
 from models.envs.tcco_reward import TccoReward
 
 Float = NDArray[np.float64]
@@ -228,8 +228,18 @@ class TccoSettings(Strict):
     """A name of `models.envs.samplers.NAMED`, or a scenario."""
     reward: TccoReward = TccoReward()
     params: TccoParams = TccoParams()
+    """Without ``subflows`` there are as many as the sampler's episodes have at most."""
     curriculum: Curriculum | None = None
     """How its ranges widen while training; judging draws from whole ranges."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _enough_subflows(cls, tree: Any) -> Any:
+        params = tree.get("params") or {}
+        most = SUBFLOWS.get(str(tree.get("sampler")))
+        if most is None or not isinstance(params, Mapping) or "subflows" in params:
+            return tree
+        return {**tree, "params": {**params, "subflows": most}}
 
 
 def batch(

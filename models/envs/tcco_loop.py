@@ -141,8 +141,10 @@ def _limit(A: Any, i: int, k: int, held: float) -> None:
     p = A.settings
     A.unit[i, k] = max(p[_STEP], int(A.shares[_STEP_SHARE] * held))
     most = int(A.shares[_MOST_HELD] * held)
-    # Before anything has arrived nothing is known of the path.
-    A.most[i, k] = p[_MAX] if most == 0 else min(p[_MAX], max(p[_START], most))
+    # What a path holds is known when as many intervals have gone by as its rate is a mean of:
+    # until then slow start's own lower rates are among them.
+    known = most > 0 and A.step_count[i] >= A.observing[tcco.SPAN]
+    A.most[i, k] = min(p[_MAX], max(p[_START], most)) if known else p[_MAX]
 
 
 @inlined

@@ -9,8 +9,11 @@ from data.errors import UserError
 from models.envs.curriculum import Curriculum, Narrow, generator
 from models.envs.nuwa_twin import batch
 from models.envs.samplers import mixed_paths, wireless
+from models.rl import agents
 from models.rl.agents import AGENTS
 from models.rl.comparisons.lines import COMPARISONS
+from models.rl.judge import greedy_returns
+from models.rl.training import start
 
 
 def rates(sampler, curriculum, episode, count=200):
@@ -66,7 +69,21 @@ def test_a_batch_widens_by_its_own_episodes_and_goes_on_where_it_was() -> None:
     assert len({network.scenario.flows[0].target_delay_ms for network in one.networks}) == 2
 
 
-def test_judging_draws_from_whole_ranges_and_bad_settings_are_refused() -> None:
+def test_judging_draws_from_whole_ranges() -> None:
     assert all("curriculum" in line.training_only for line in (AGENTS | COMPARISONS).values())
+    found = []
+    for more in ({}, {"curriculum": {"episodes": 9, "first": 0.0}}):
+        changes = {"num_envs": 2, "rows": 20, "env": {"params": {"steps": 12}, **more}}
+        algorithm = start("nuwa", agents.settings("nuwa", changes))
+        try:
+            found.append(greedy_returns(algorithm, 4, seed=11))
+        finally:
+            algorithm.stop()
+    np.testing.assert_array_equal(found[0], found[1])
+    # In the middle of all ranges only the streams of chance would tell the episodes apart.
+    assert len(set(found[1].round(3))) == 4
+
+
+def test_bad_settings_are_refused() -> None:
     with pytest.raises(UserError, match="episodes"):
         batch(1, 1, {"curriculum": {"episodes": 0}})

@@ -126,6 +126,16 @@ def test_steps_and_bounds_follow_what_the_path_holds() -> None:
     assert info["rewards"][0] <= -1.0, "at the bound"
 
 
+def test_what_slow_start_reached_is_not_cut_before_the_path_is_known() -> None:
+    env = TccoEnv(fixed("tcco-fig10", "100 MB"))
+    _, info = env.reset(seed=3)
+    first = info["target_cwnd"]
+    assert (first > 64).all(), "slow start ends within an interval of five round trips"
+    for _ in range(6):
+        *_, info = env.step(np.array([2, 2]))
+        assert (info["target_cwnd"] == first).all()
+
+
 def test_paths_carry_what_their_narrowest_link_does() -> None:
     env = TccoEnv(slow_paths)
     env.reset(seed=1)

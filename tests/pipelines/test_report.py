@@ -266,6 +266,29 @@ def test_where_tells_the_place_or_how_to_make_it(
     assert [p.name for p in page.parent.iterdir() if p.name.startswith(".")] == []
 
 
+def test_what_dvc_has_made_read_only_is_told_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, locked = tmp_path / "out" / "index.html", tmp_path / "locked"
+    page.parent.mkdir()
+    page.write_text("old")
+    page.chmod(0o444)
+    locked.mkdir(mode=0o555)
+
+    def access(path: Path, mode: int) -> bool:  # as an ordinary user, whoever runs this
+        return bool(path.stat().st_mode & 0o222)
+
+    monkeypatch.setattr("data.place.os.access", access)
+    root = ["--root", str(tmp_path)]
+    assert cli.main(["report", *root, "--out", str(page)]) == 0
+    assert "<html" in page.read_text()
+    refused = ["report", *root, "--out", str(locked / "index.html")]
+    assert cli.main(refused) == 2
+    assert f"{locked} is not writable" in capsys.readouterr().err
+    assert cli.main([*refused, "--verdicts"]) != 2
+    assert "not writable" not in capsys.readouterr().err
+
+
 def test_series_for_dvc_plots(tmp_path: Path) -> None:
     from pipelines.report import write_plots
 

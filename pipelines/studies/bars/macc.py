@@ -29,6 +29,10 @@ def bars(policy: Policy) -> list[Bar]:
     found = [
         Bar("macc-fig4", f"{table} goodput", "Mbps", 28.7, partial(_fig4, "goodput_mbps", {})),
         Bar("macc-fig4", f"{table} RTT", "ms", 285.0, partial(_fig4, "rtt_ms", {}), at_least=False),
+        Bar("macc-fig4", f"{settled} goodput", "Mbps", 28.7,
+            partial(_fig4, "goodput_mbps", _SETTLED)),
+        Bar("macc-fig4", f"{settled} RTT", "ms", 285.0, partial(_fig4, "rtt_ms", _SETTLED),
+            at_least=False),
         Bar("macc-fig4", f"{settled} the queue's MAD", "packets", 2.0,
             partial(_fig4, "queue_mad", _SETTLED), at_least=False),
         Bar("macc-fig4", f"{settled} the windows' MAD", "segments", 2.0,

@@ -18,11 +18,13 @@ from models.envs.macc import MaccBatch, MaccParams
 from models.envs.macc_scenarios import greedy_neighbours, many_senders
 from models.envs.nuwa import NuwaBatch
 from models.envs.samplers import (
+    SUBFLOWS,
     Sampler,
     alternating,
     dumbbell,
     mixed_paths,
     named,
+    served_paths,
     two_paths,
     wireless,
 )
@@ -69,9 +71,9 @@ class Result:
     rtt_ms: NDArray[np.float64]
 
 
-def _tcco(sampler: Sampler) -> list[Played]:
+def _tcco(sampler: Sampler, subflows: int = 2) -> list[Played]:
     def make(n: int) -> Batching:
-        return TccoBatch(n, sampler, stagger=False)
+        return TccoBatch(n, sampler, params={"subflows": subflows}, stagger=False)
 
     windows = (50, 100, 150, 180, 200, 220, 250, 300, 600)
     return [
@@ -175,6 +177,7 @@ PROBLEMS: dict[str, list[Played]] = {
     "TCCO, alternating": _tcco(alternating),
     "TCCO, two_paths": _tcco(two_paths),
     "TCCO, mixed_paths": _tcco(mixed_paths),
+    "TCCO, served_paths": _tcco(served_paths, SUBFLOWS["served_paths"]),
     "Nuwa, wireless": _nuwa(wireless),
     "Nuwa, wireless, no loss": _nuwa(_losing(wireless, lossy=False)),
     "Nuwa, wireless, loss": _nuwa(_losing(wireless, lossy=True)),
