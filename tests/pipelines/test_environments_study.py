@@ -106,12 +106,37 @@ def test_the_page_has_a_place_for_the_table(tmp_path: Path) -> None:
         page.placed("nothing", "new", "x")
 
 
+def test_some_rows_are_written_anew_and_all_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where, out = "MA-CC, dumbbell", tmp_path / "page.md"
+    monkeypatch.setitem(judge.PROBLEMS, where, judge.PROBLEMS[where][:3])
+    lines = {name: [f"| {name} | old | 1 |", f"| {name} | older | 2 |"] for name in judge.PROBLEMS}
+    words = ["--only", "bbell", "--seeds", "2", "--steps", "3", "--out", str(out)]
+    made = page.table(lines, 2) + "\nThe classes\n\n| are | a table |\n"
+    out.write_text(f"before\n{page.BEGIN}\n{made}{page.END}\nafter\n")
+    assert command.main(words) == 0
+    text = out.read_text()
+    assert f"| {where} | old" not in text
+    assert text.count(f"| {where} | ") == 3
+    others = [line for name, rows in lines.items() if name != where for line in rows]
+    assert [line for line in text.split("\n") if "| old" in line] == others
+    assert text.endswith(f"\n\nThe classes\n\n| are | a table |\n{page.END}\nafter\n")
+    again = text
+    assert command.main(words) == 0
+    assert out.read_text() == again
+    assert command.main([*words, "--seeds", "3"]) == 2
+    assert "isn't over 3 episodes" in capsys.readouterr().err
+    out.write_text(text.replace("Nuwa, wireless, loss", "gone"))
+    assert command.main(words) == 2
+    assert "has no row of 'Nuwa, wireless, loss'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--seeds", "1"], "at least 2"),
         (["--only", "QoS"], "no environment"),
-        (["--only", "TCCO", "--out", "x.md"], "leave --only out"),
         (["--out", "x.md"], "no such page"),
     ],
 )

@@ -15,6 +15,7 @@ from pipelines.output import print_json, progress
 EXAMPLE = """\
 examples:
   python -m pipelines.studies.environments.command --out docs/environments.md
+  python -m pipelines.studies.environments.command --only TCCO --seeds 32 --out docs/environments.md
   python -m pipelines.studies.environments.command --only MA-CC --seeds 8 --json
   python -m pipelines.studies.environments.command --only Nuwa --agent reports/rl/nuwa/seed-7"""
 
@@ -40,7 +41,9 @@ def main(argv: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="also play what `cczoo train` left in this folder; repeat it",
     )
-    parser.add_argument("--out", type=Path, help="page whose table is written anew")
+    parser.add_argument(
+        "--out", type=Path, help="page whose table is written anew; with --only those rows"
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     try:
         return run(parser.parse_args(argv))
@@ -60,10 +63,11 @@ def run(args: argparse.Namespace) -> int:
     chosen = {name: rows for name, rows in PROBLEMS.items() if (args.only or "") in name}
     if not chosen:
         raise UserError(f"--only: no environment has {args.only!r} in its name: {list(PROBLEMS)}")
-    if args.out is not None and len(chosen) < len(PROBLEMS):
-        raise UserError("--out: the page has all environments: leave --only out")
     if args.out is not None and not args.out.is_file():
         raise UserError(f"{args.out}: no such page: name docs/environments.md")
+    old = args.out.read_text(encoding="utf-8") if args.out is not None else ""
+    others = [name for name in PROBLEMS if name not in chosen] if args.out is not None else []
+    kept = page.standing(old, others, args.seeds, str(args.out)) if others else {}
     more = trained(args.agent)
     every = [(name, played) for name, rows in chosen.items() for played in rows + more[name]]
     results: dict[str, list[Result]] = {name: [] for name in chosen}
@@ -74,13 +78,16 @@ def run(args: argparse.Namespace) -> int:
             done[played] = play(played, args.seeds, args.steps)
         results[name].append(done[played])
     found = {name: page.figures(rows) for name, rows in results.items()}
-    made = page.table(found, args.seeds)
+    made_now = {name: page.lines_of(name, rows) for name, rows in found.items()}
+    lines = {name: (made_now | kept)[name] for name in PROBLEMS if name in made_now | kept}
+    made = page.table(lines, args.seeds)
     of_classes = classes.figures(args.steps) if any("TCCO" in name for name in chosen) else []
     if of_classes:
         made += f"\n{classes.table(of_classes)}"
+    elif kept:
+        made += f"\n{page.after_table(old, str(args.out))}"
     if args.out is not None:
-        text = page.placed(args.out.read_text(encoding="utf-8"), made, str(args.out))
-        write_text(args.out, text)
+        write_text(args.out, page.placed(old, made, str(args.out)))
     if args.json:
         print_json({"seeds": args.seeds, "environments": found, "path_classes": of_classes})
     elif args.out is None:

@@ -36,26 +36,61 @@ def figures(results: Sequence[Result]) -> list[dict[str, Any]]:
     return rows
 
 
-def table(found: Mapping[str, Sequence[Mapping[str, Any]]], seeds: int) -> str:
-    """All problems as one Markdown table."""
+def lines_of(problem: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One problem's lines of the table."""
+    lines = []
+    for row in rows:
+        name = f"**{row['policy']}**" if row["best_constant"] else row["policy"]
+        over = f"{row['over_best_constant']:+.3f} ± {row['over_best_constant_half']:.3f}"
+        lines.append(
+            f"| {problem} | {name} | {row['return']:.3f} ± {row['return_half']:.3f} | "
+            f"{'' if row['best_constant'] else over} | {row['mbps']:.1f} | "
+            f"{row['rtt_ms']:.1f} |"
+        )
+    return lines
+
+
+def table(found: Mapping[str, Sequence[str]], seeds: int) -> str:
+    """All problems as one Markdown table, from `lines_of` each."""
     lines = [
-        f"Mean reward of a step over {seeds} episodes, 95 % interval; *over constant* is the "
-        "difference to the best",
+        f"{_head(seeds)} difference to the best",
         "constant (in bold), seed by seed.",
         "",
         "| environment | policy | return | over constant | Mbps | RTT, ms |",
         "| --- | --- | --- | --- | --- | --- |",
+        *(line for problem in found.values() for line in problem),
     ]
-    for problem, rows in found.items():
-        for row in rows:
-            name = f"**{row['policy']}**" if row["best_constant"] else row["policy"]
-            over = f"{row['over_best_constant']:+.3f} ± {row['over_best_constant_half']:.3f}"
-            lines.append(
-                f"| {problem} | {name} | {row['return']:.3f} ± {row['return_half']:.3f} | "
-                f"{'' if row['best_constant'] else over} | {row['mbps']:.1f} | "
-                f"{row['rtt_ms']:.1f} |"
-            )
     return "\n".join(lines) + "\n"
+
+
+def _head(seeds: int) -> str:
+    return f"Mean reward of a step over {seeds} episodes, 95 % interval; *over constant* is the"
+
+
+def standing(page: str, wanted: Sequence[str], seeds: int, where: str) -> dict[str, list[str]]:
+    """Lines that a page has of some problems, to stay as they are.
+
+    Raises
+    ------
+    UserError
+        When it has none of one of them, or is over another number of episodes.
+    """
+    made = _made(page, where)
+    if wanted and _head(seeds) not in made:
+        raise UserError(
+            f"{where}: its table isn't over {seeds} episodes: give --seeds as it has them, or "
+            "leave --only out"
+        )
+    found = {name: [x for x in made.split("\n") if x.startswith(f"| {name} |")] for name in wanted}
+    for name, lines in found.items():
+        if not lines:
+            raise UserError(f"{where}: has no row of {name!r}, which --only leaves out")
+    return found
+
+
+def after_table(page: str, where: str) -> str:
+    """What stands below the table, which is of the classes of paths."""
+    return _made(page, where).partition("\n\n")[2].partition("\n\n")[2]
 
 
 def placed(page: str, made: str, where: str) -> str:
@@ -66,7 +101,12 @@ def placed(page: str, made: str, where: str) -> str:
     UserError
         When the page has no such place.
     """
-    if BEGIN not in page or END not in page.split(BEGIN)[1]:
-        raise UserError(f"{where}: no place for the table: lines {BEGIN!r} and {END!r} mark it")
+    _made(page, where)
     before, rest = page.split(BEGIN)
     return f"{before}{BEGIN}\n{made}{END}{rest.split(END, 1)[1]}"
+
+
+def _made(page: str, where: str) -> str:
+    if BEGIN not in page or END not in page.split(BEGIN)[1]:
+        raise UserError(f"{where}: no place for the table: lines {BEGIN!r} and {END!r} mark it")
+    return page.split(BEGIN)[1].split(END)[0]
