@@ -221,7 +221,7 @@ def test_what_macc_is_measured_by():
     bench = Rows("macc", lambda facts: returned[facts[1]], trained=own)
     found = measured(macc.bars(bench.player.policy), bench)
     assert list(found.values()) == [
-        [28.0, 29.0], [280.0, 281.0], [20.0, 21.0], [40.0, 41.0], [4.0, 5.0], [1.0, 3.0]
+        [28.0, 29.0], [280.0, 281.0], [28.0, 29.0], [280.0, 281.0], [20.0, 21.0], [40.0, 41.0], [4.0, 5.0], [1.0, 3.0]
     ]  # fmt: skip
 
 
@@ -241,7 +241,7 @@ def test_one_agent_alone_makes_the_page_and_is_measured_once(team, tmp_path, cap
     assert {bar["key"] for bar in found["bars"]} == {"macc-fig4", "routers"}
     # Untrained, it delivers nothing after a while: no calm queue then.
     lacking = [bar for bar in found["bars"] if bar["value"] is None]
-    assert {bar["bar"].rpartition(" ")[2] for bar in lacking} == {"MAD"}
+    assert {bar["bar"].rpartition(" ")[2] for bar in lacking} == {"MAD", "RTT"}
     assert {bar["verdict"] for bar in lacking} == {"missed: no value in 2 of 2 seeds"}
     known = [bar for bar in found["bars"] if bar not in lacking]
     assert all(bar["low"] <= bar["value"] <= bar["high"] for bar in known)
