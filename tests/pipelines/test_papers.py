@@ -115,6 +115,7 @@ def test_a_given_agent_fills_its_rows_and_its_statements_are_judged(
     page = tmp_path / "papers.md"
     arguments = ["--scenario", str(small), "--seeds", "2", "--work", str(tmp_path / "work")]
     arguments += ["--out", str(page), "--json"]
+    monkeypatch.setattr("pipelines.studies.acting._kept", lambda name: False)
     assert command.main(arguments) == 0
     without = verdicts(capsys.readouterr().out)
     assert "No trained agent has been released" in page.read_text(encoding="utf-8")
