@@ -221,7 +221,8 @@ def test_what_macc_is_measured_by():
     bench = Rows("macc", lambda facts: returned[facts[1]], trained=own)
     found = measured(macc.bars(bench.player.policy), bench)
     assert list(found.values()) == [
-        [28.0, 29.0], [280.0, 281.0], [28.0, 29.0], [280.0, 281.0], [20.0, 21.0], [40.0, 41.0], [4.0, 5.0], [1.0, 3.0]
+        [28.0, 29.0], [280.0, 281.0], [28.0, 29.0], [280.0, 281.0],
+        [20.0, 21.0], [40.0, 41.0], [4.0, 5.0], [1.0, 3.0],
     ]  # fmt: skip
 
 
