@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _only_tells(args: argparse.Namespace) -> bool:
     """Whether an option asks for what is there already, so that nothing is written."""
-    return any(getattr(args, name, False) for name in ("where", "verdicts"))
+    return any(getattr(args, name, False) is True for name in ("where", "verdicts"))
 
 
 @contextmanager

@@ -45,7 +45,8 @@ def tcco_windows(wanted: Callable[[TccoBatch], NDArray[Any]]) -> Policy:
     """Moves every subflow's target to a window and stays there.
 
     The expflag asks for a step up after some intervals without growth: that is taken, and taken
-    back in the next step.
+    back in the next step. At its upper bound a window can't grow, so that the flag would stay up:
+    there it isn't heeded.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def tcco_windows(wanted: Callable[[TccoBatch], NDArray[Any]]) -> Policy:
         p = batch.params
         missing = np.broadcast_to(wanted(batch), batch.targets.shape) - batch.targets
         delta = np.clip(np.round(missing / np.maximum(1, batch.unit)), -p.reach, p.reach)
-        explore = batch.values[:, :, tcco.EXPFLAG] > 0
+        explore = (batch.values[:, :, tcco.EXPFLAG] > 0) & (batch.targets < batch.most)
         return (np.where(explore, np.maximum(delta, 1), delta) + p.reach).astype(np.int64)
 
     return act

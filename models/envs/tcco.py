@@ -228,7 +228,7 @@ class TccoSettings(Strict):
     """A name of `models.envs.samplers.NAMED`, or a scenario."""
     reward: TccoReward = TccoReward()
     params: TccoParams = TccoParams()
-    """Without ``subflows`` there are as many as the sampler's episodes have at most."""
+    """Without ``subflows`` as many as `models.envs.samplers.SUBFLOWS` has for the sampler, or 2."""
     curriculum: Curriculum | None = None
     """How its ranges widen while training; judging draws from whole ranges."""
 

@@ -56,8 +56,8 @@ def one_bottleneck(rng: np.random.Generator) -> Scenario:
 def beside_tcp(rng: np.random.Generator) -> Scenario:
     """A path of its own, and one that a TCP flow shares (Fig. 8c, Table II).
 
-    Paths have 20 to 200 Mbps and base RTTs of 10 to 100 ms (log-uniform), queues of 0.5 to 3
-    times their product; the other flow runs CUBIC, Reno, Westwood or BBR.
+    Paths have 20 to 200 Mbps and base RTTs of 10 to 100 ms (log-uniform), queues of 0.3 to 3
+    times their product and at least 20 packets; the other flow runs CUBIC, Reno, Westwood or BBR.
     """
     links: dict[str, Any] = {}
     windows = []
@@ -87,5 +87,5 @@ def _queue(rng: np.random.Generator, rate_mbps: float, rtt_ms: float) -> int:
 
 
 def _window(rate_mbps: float, rtt_ms: float) -> int:
-    """Bytes of a receiver that holds no path up: four products."""
+    """Bytes that a receiver takes: four products, what a path with the longest queue holds."""
     return max(6 << 20, round(4 * rate_mbps * 125 * rtt_ms))

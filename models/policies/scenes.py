@@ -114,7 +114,7 @@ def _tcco(policy: Policy, scenario: Scenario) -> Part:
         if len(flow.paths) > policy.layout.parts:
             raise UserError(
                 f"{policy.name}: flow {flow.name}: {len(flow.paths)} subflows, it was trained with "
-                f"{policy.layout.parts} at most: train with --set env.params.subflows=8"
+                f"{policy.layout.parts} at most: train with --set env.sampler=served_paths"
             )
     return Part(scenario, "agent", tuple(i for i, _ in found))
 

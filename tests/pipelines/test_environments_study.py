@@ -14,7 +14,7 @@ from features import nuwa
 from models.envs.macc import MaccBatch
 from models.envs.macc_scenarios import greedy_neighbours
 from models.envs.nuwa import NuwaBatch
-from models.envs.samplers import alternating, wireless
+from models.envs.samplers import alternating, path_class, wireless
 from models.envs.scripted import (
     at_random,
     macc_policy,
@@ -112,7 +112,7 @@ def test_some_rows_are_written_anew_and_all_others_stay(
     where, out = "MA-CC, dumbbell", tmp_path / "page.md"
     monkeypatch.setitem(judge.PROBLEMS, where, judge.PROBLEMS[where][:3])
     lines = {name: [f"| {name} | old | 1 |", f"| {name} | older | 2 |"] for name in judge.PROBLEMS}
-    words = ["--only", "bbell", "--seeds", "2", "--steps", "3", "--out", str(out)]
+    words = ["--only", "bbell", "--seeds", "2", "--out", str(out)]
     made = page.table(lines, 2) + "\nThe classes\n\n| are | a table |\n"
     out.write_text(f"before\n{page.BEGIN}\n{made}{page.END}\nafter\n")
     assert command.main(words) == 0
@@ -138,6 +138,7 @@ def test_some_rows_are_written_anew_and_all_others_stay(
         (["--seeds", "1"], "at least 2"),
         (["--only", "QoS"], "no environment"),
         (["--out", "x.md"], "no such page"),
+        (["--out", "docs/environments.md", "--steps", "3"], "leave --agent and --steps out"),
     ],
 )
 def test_mistakes_are_explained(
@@ -153,6 +154,16 @@ def test_windows_are_reached_and_kept_but_for_the_expflags_steps() -> None:
     for _ in range(40):
         batch.step(policy(batch))
     assert (np.abs(batch.targets - 150) <= batch.unit).all()
+
+
+def test_a_constant_comes_down_from_where_slow_start_left_it_above_the_bound() -> None:
+    batch, policy = TccoBatch(2, path_class(3.0, 20.0), stagger=False), tcco_constant(8)
+    batch.reset(0)
+    assert batch.targets.max() > 40, "a window of some queues"
+    for _ in range(60):
+        batch.step(policy(batch))
+    assert (np.abs(batch.targets - 8) <= 1).all()
+    assert batch.most.max() <= 32
 
 
 def test_a_fixed_k_stays_and_thresholds_move_it() -> None:

@@ -275,8 +275,8 @@ def test_what_dvc_has_made_read_only_is_told_and_replaced(
     page.chmod(0o444)
     locked.mkdir(mode=0o555)
 
-    def access(path: Path, mode: int) -> bool:  # as an ordinary user, whoever runs this
-        return bool(path.stat().st_mode & 0o222)
+    def access(path: Path | str, mode: int) -> bool:  # as an ordinary user, whoever runs this
+        return bool(Path(path).stat().st_mode & 0o222)
 
     monkeypatch.setattr("data.place.os.access", access)
     root = ["--root", str(tmp_path)]
@@ -287,6 +287,10 @@ def test_what_dvc_has_made_read_only_is_told_and_replaced(
     assert f"{locked} is not writable" in capsys.readouterr().err
     assert cli.main([*refused, "--verdicts"]) != 2
     assert "not writable" not in capsys.readouterr().err
+    # Elsewhere an option of that name has a value, and something is written.
+    words = ["predict", "sbd", "--model", "smartsbd-dt", "--events", str(tmp_path)]
+    assert cli.main([*words, "--out", str(locked / "predicted")]) == 2
+    assert f"{locked} is not writable" in capsys.readouterr().err
 
 
 def test_series_for_dvc_plots(tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ are kept, and one agent is enough:
 
     python -m pipelines.studies.bars.command --agent macc=reports/rl/macc/seed-7 --out docs/bars.md
 
-**Out of range** are conditions that no training has: longer round-trip times, higher rates, more
+**Out of range** are conditions that no training has, but for TCCO's on `served_paths`, which has
+three subflows, a loss of 1 %, 600 Mbps (1000 behind one bottleneck) and Westwood's flows too; its
+ranges here are those of `mixed_paths`, a part of it: longer round-trip times, higher rates, more
 loss, more subflows or senders, and {", ".join(UNKNOWN)} as neighbours. Where links are
 drawn, those in the upper half of the training's range are doubled, so that all of them lie outside
 of it, by a factor of two at most; the range is that of a path's base values, around which it

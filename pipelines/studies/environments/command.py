@@ -14,7 +14,7 @@ from pipelines.output import print_json, progress
 
 EXAMPLE = """\
 examples:
-  python -m pipelines.studies.environments.command --out docs/environments.md
+  python -m pipelines.studies.environments.command --seeds 32 --out docs/environments.md
   python -m pipelines.studies.environments.command --only TCCO --seeds 32 --out docs/environments.md
   python -m pipelines.studies.environments.command --only MA-CC --seeds 8 --json
   python -m pipelines.studies.environments.command --only Nuwa --agent reports/rl/nuwa/seed-7"""
@@ -65,6 +65,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--only: no environment has {args.only!r} in its name: {list(PROBLEMS)}")
     if args.out is not None and not args.out.is_file():
         raise UserError(f"{args.out}: no such page: name docs/environments.md")
+    if args.out is not None and (args.agent or args.steps):
+        raise UserError("--out: the page has whole episodes of policies by hand: leave --agent and "
+                        "--steps out")  # fmt: skip
     old = args.out.read_text(encoding="utf-8") if args.out is not None else ""
     others = [name for name in PROBLEMS if name not in chosen] if args.out is not None else []
     kept = page.standing(old, others, args.seeds, str(args.out)) if others else {}

@@ -188,10 +188,10 @@ PROBLEMS: dict[str, list[Played]] = {
 """Environment and scenarios -> the policies that are played in it."""
 KINDS = {"tcco": "TCCO", "nuwa": "Nuwa", "macc": "MA-CC"}
 """Agent -> how the names of its problems begin."""
-_BY_HAND: dict[str, Callable[[Sampler], list[Played]]] = {
-    "tcco": _tcco,
-    "nuwa": _nuwa,
-    "macc": lambda sampler: _macc(sampler, (150, 200, 235, 260, 300), (150, 250)),
+_BY_HAND: dict[str, Callable[[str], list[Played]]] = {
+    "tcco": lambda sampler: _tcco(named(sampler), SUBFLOWS.get(sampler, 2)),
+    "nuwa": lambda sampler: _nuwa(named(sampler)),
+    "macc": lambda sampler: _macc(named(sampler), (150, 200, 235, 260, 300), (150, 250)),
 }
 
 
@@ -205,7 +205,7 @@ def by_hand(agent: str, sampler: str) -> list[Played]:
     sampler : str
         As `models.envs.samplers.named` takes it.
     """
-    return PROBLEMS.get(f"{KINDS[agent]}, {sampler}") or _BY_HAND[agent](named(sampler))
+    return PROBLEMS.get(f"{KINDS[agent]}, {sampler}") or _BY_HAND[agent](sampler)
 
 
 def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
