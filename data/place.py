@@ -42,6 +42,9 @@ def unwritable(path: Path, error: OSError) -> UserError:
 def check_writable(path: Path) -> None:
     """Refuse a place to write before any work is done for it.
 
+    A file that is there is replaced by another of its name, so that its own mode doesn't matter:
+    DVC takes away the right to write from what it keeps.
+
     Parameters
     ----------
     path : Path
@@ -50,9 +53,7 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     UserError
-        If the nearest folder that exists is none, or isn't writable. A file that is there is
-        replaced by another of its name, so that its own mode doesn't matter: DVC takes away the
-        right to write from what it keeps.
+        If the nearest folder that exists is none, or isn't writable.
     """
     try:
         str(path.resolve()).encode()

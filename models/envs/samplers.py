@@ -13,7 +13,12 @@ from data.netsim import capacity, scenario
 from data.netsim.scenario import Scenario
 from data.netsim.wireless import KINDS
 from models.envs.macc_scenarios import greedy_neighbours, many_senders
-from models.envs.tcco_scenarios import beside_tcp, one_bottleneck, steady_paths
+from models.envs.tcco_scenarios import (
+    beside_tcp,
+    log_uniform,
+    one_bottleneck,
+    steady_paths,
+)
 
 Sampler = Callable[[np.random.Generator], Scenario]
 
@@ -80,7 +85,7 @@ def two_paths(rng: np.random.Generator) -> Scenario:
 
 def mixed_paths(rng: np.random.Generator) -> Scenario:
     """As `two_paths`, with base RTTs of 3 to 300 ms (log-uniform): what one policy is to serve."""
-    return _side_by_side([_path(rng, _log_uniform(rng, 1.5, 150.0)) for _ in range(2)])
+    return _side_by_side([_path(rng, log_uniform(rng, 1.5, 150.0)) for _ in range(2)])
 
 
 def served_paths(rng: np.random.Generator) -> Scenario:
@@ -104,7 +109,7 @@ def several_paths(rng: np.random.Generator) -> Scenario:
     """
     count = int(rng.choice([1, 3, 4, 5, 6, 7, 8]))
     share = max(1.0, count / 2)
-    return _side_by_side([_path(rng, _log_uniform(rng, 1.5, 150.0), share) for _ in range(count)])
+    return _side_by_side([_path(rng, log_uniform(rng, 1.5, 150.0), share) for _ in range(count)])
 
 
 def path_class(rtt_ms: float, rate_mbps: float) -> Sampler:
@@ -125,7 +130,7 @@ def path_class(rtt_ms: float, rate_mbps: float) -> Sampler:
 
 def _path(rng: np.random.Generator, delay_ms: float, share: float = 1.0) -> dict[str, Any]:
     """A path of 20 to 500 Mbps, or a share of that, and a mean delay one way, which changes."""
-    rate = _log_uniform(rng, 20.0, 500.0) / share
+    rate = log_uniform(rng, 20.0, 500.0) / share
     product = rate * 1e3 * 2 * delay_ms / 8 / _PACKET
     period = float(rng.uniform(1.0, 8.0))
     return {
@@ -171,7 +176,7 @@ def wireless(rng: np.random.Generator) -> Scenario:
     application knows its own needs and not the path; half of the links lose packets at random.
     """
     kind = str(rng.choice(list(KINDS)))
-    mean = _log_uniform(rng, _SLOWEST_MBPS, _FASTEST_MBPS)
+    mean = log_uniform(rng, _SLOWEST_MBPS, _FASTEST_MBPS)
     link = {"generate": {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}}
     return _one_link(link, mean, rng)
 
@@ -191,7 +196,7 @@ def network(name: str) -> Sampler:
     kind, least, most = NETWORKS[name]
 
     def sample(rng: np.random.Generator) -> Scenario:
-        mean = _log_uniform(rng, least, most)
+        mean = log_uniform(rng, least, most)
         if kind is None:
             return _one_link({"rate_mbps": mean}, mean, rng)
         made = {"kind": kind, "mean_mbps": mean, "seed": int(rng.integers(1 << 31))}
@@ -236,7 +241,7 @@ def measured(traces: Sequence[capacity.Trace]) -> Sampler:
 
 
 def _one_link(link: dict[str, Any], mean_mbps: float, rng: np.random.Generator) -> Scenario:
-    delay, queue_ms = float(rng.uniform(10.0, 50.0)), _log_uniform(rng, 40.0, 400.0)
+    delay, queue_ms = float(rng.uniform(10.0, 50.0)), log_uniform(rng, 40.0, 400.0)
     packets = max(20, round(mean_mbps * 1e3 * queue_ms / 8 / _PACKET))
     loss = float(rng.choice([0.0, 0.0005]))
     tree = {
@@ -247,16 +252,12 @@ def _one_link(link: dict[str, Any], mean_mbps: float, rng: np.random.Generator) 
         "flows": [
             {
                 "name": "flow",
-                "target_delay_ms": _log_uniform(rng, 10.0, 200.0),
+                "target_delay_ms": log_uniform(rng, 10.0, 200.0),
                 "paths": [{"forward": ["cell"], "back": ["back"]}],
             }
         ],
     }
     return Scenario.parse(tree, "one link")
-
-
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def dumbbell(more: dict[str, Any] | None = None) -> Sampler:

@@ -235,8 +235,9 @@ class TccoSettings(Strict):
     @model_validator(mode="before")
     @classmethod
     def _enough_subflows(cls, tree: Any) -> Any:
-        params = tree.get("params") or {}
-        most = SUBFLOWS.get(str(tree.get("sampler")))
+        if not isinstance(tree, Mapping):
+            return tree
+        params, most = tree.get("params") or {}, SUBFLOWS.get(str(tree.get("sampler")))
         if most is None or not isinstance(params, Mapping) or "subflows" in params:
             return tree
         return {**tree, "params": {**params, "subflows": most}}

@@ -40,7 +40,7 @@ def one_bottleneck(rng: np.random.Generator) -> Scenario:
     It has 50 to 1000 Mbps and a base RTT of 3 to 100 ms (both log-uniform), and a queue of 0.3 to
     3 times its product.
     """
-    rate, rtt_ms = _between(rng, 50.0, 1000.0), _between(rng, 3.0, 100.0)
+    rate, rtt_ms = log_uniform(rng, 50.0, 1000.0), log_uniform(rng, 3.0, 100.0)
     core = {"rate_mbps": rate, "delay_ms": rtt_ms / 2, "queue_packets": _queue(rng, rate, rtt_ms)}
     links = {
         "access": {"rate_mbps": 1000, "queue_packets": 1000, "jitter_ms": 0.1},
@@ -62,7 +62,7 @@ def beside_tcp(rng: np.random.Generator) -> Scenario:
     links: dict[str, Any] = {}
     windows = []
     for name in ("shared", "own"):
-        rate, rtt_ms = _between(rng, 20.0, 200.0), _between(rng, 10.0, 100.0)
+        rate, rtt_ms = log_uniform(rng, 20.0, 200.0), log_uniform(rng, 10.0, 100.0)
         links[name] = {"rate_mbps": rate, "delay_ms": rtt_ms / 2,
                        "queue_packets": max(20, _queue(rng, rate, rtt_ms))}  # fmt: skip
         links[f"{name}_back"] = {"delay_ms": rtt_ms / 2, "jitter_ms": 0.1}
@@ -77,7 +77,8 @@ def beside_tcp(rng: np.random.Generator) -> Scenario:
     return Scenario.parse({"links": links, "flows": flows}, "beside TCP")
 
 
-def _between(rng: np.random.Generator, low: float, high: float) -> float:
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A number between two, whose logarithm is drawn evenly."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 

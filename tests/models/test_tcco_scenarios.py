@@ -9,7 +9,7 @@ import pytest
 
 from data.errors import UserError
 from models.envs.samplers import NAMED, SUBFLOWS, served_paths, several_paths
-from models.envs.tcco import batch
+from models.envs.tcco import TccoSettings, batch
 from models.envs.tcco_scenarios import beside_tcp, one_bottleneck, steady_paths
 
 pytestmark = pytest.mark.xdist_group("netsim")
@@ -72,5 +72,7 @@ def test_a_sampler_says_how_many_subflows_its_environments_have() -> None:
     own = batch(1, 1, {"sampler": "served_paths", "params": {"subflows": 9}})
     assert own.params.subflows == 9
     assert set(SUBFLOWS) <= set(NAMED)
+    valid = TccoSettings.parse({"sampler": "served_paths"}, "settings")
+    assert TccoSettings.parse(valid, "settings") == valid
     with pytest.raises(UserError, match="subflow"):
         batch(1, 1, {"sampler": "served_paths", "params": {"subflow": 3}})

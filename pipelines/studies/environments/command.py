@@ -81,9 +81,8 @@ def run(args: argparse.Namespace) -> int:
             done[played] = play(played, args.seeds, args.steps)
         results[name].append(done[played])
     found = {name: page.figures(rows) for name, rows in results.items()}
-    made_now = {name: page.lines_of(name, rows) for name, rows in found.items()}
-    lines = {name: (made_now | kept)[name] for name in PROBLEMS if name in made_now | kept}
-    made = page.table(lines, args.seeds)
+    lines = kept | {name: page.lines_of(name, rows) for name, rows in found.items()}
+    made = page.table({name: lines[name] for name in PROBLEMS if name in lines}, args.seeds)
     of_classes = classes.figures(args.steps) if any("TCCO" in name for name in chosen) else []
     if of_classes:
         made += f"\n{classes.table(of_classes)}"
