@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from pipelines.reporting import agents
+import pytest
+
+from pipelines.reporting import agents, trained
 from pipelines.reporting.inputs import Inputs
 
 
@@ -33,3 +37,17 @@ def test_tables_have_a_row_for_each_environment_and_agent(tmp_path: Path) -> Non
     html = agents.trainer(Inputs(tmp_path))
     for text in ("tcco", "1.05 (0.93 to 1.14)", "3625", "3352", "2.3", "21 to 27 us", "1.3 times"):
         assert text in html
+
+
+@pytest.mark.parametrize(
+    ("env", "less"),
+    [
+        ({"twin_k": 3.0}, True),
+        ({"twin_k": None}, False),
+        ({"sampler": "twin_k"}, False),
+        ({}, False),
+    ],
+)
+def test_returns_are_differences_only_where_a_twin_was_taken_off(env: Any, less: bool) -> None:
+    found: Any = SimpleNamespace(settings={"env": env})
+    assert trained._less_a_twin(found) is less
