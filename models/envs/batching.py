@@ -28,6 +28,7 @@ from data.schema import SAMPLED
 from models.envs.curriculum import Curriculum, generator
 from models.envs.loop import BEGIN, IDLE, ONE_BY_ONE, PAUSED
 from models.envs.samplers import Sampler
+from models.envs.tcco_scenarios import log_uniform
 from models.envs.threads import Shares, begin_step
 
 Array = NDArray[Any]
@@ -64,6 +65,9 @@ class Batching(ABC):
         Keep each episode's events; slower.
     curriculum : Curriculum, optional
         How the sampler's ranges widen from episode to episode.
+    shortest : int, optional
+        Fewest decisions of an episode: each one's length is drawn between this and ``steps``,
+        evenly over its logarithm, and first ones aren't cut besides.
     """
 
     num_envs: int
@@ -85,7 +89,10 @@ class Batching(ABC):
         stagger: bool = True,
         keep_log: bool = False,
         curriculum: Curriculum | None = None,
+        shortest: int | None = None,
     ) -> None:
+        if shortest is not None and shortest > steps:
+            raise UserError(f"shortest: {shortest} steps, but an episode has {steps} at most")
         self.num_envs = num_envs
         self.kinds = np.array(kinds, np.int64)
         # Interpreted code holds Python's lock and would gain nothing.
@@ -93,7 +100,7 @@ class Batching(ABC):
         self.threads = max(1, min(num_envs, threads))
         self.networks: list[Network] = []
         self.interval_us, self.steps = interval_us, steps
-        self.keep_log, self._curriculum = keep_log, curriculum
+        self.keep_log, self._curriculum, self._shortest = keep_log, curriculum, shortest
         self._sampler, self._controller, self.stagger = sampler, controller, stagger
         self._pool: ThreadPoolExecutor | None = None
         n, parts = num_envs, len(self.kinds)
@@ -260,8 +267,7 @@ class Batching(ABC):
     def _begin(self, i: int) -> None:
         network = self.networks[i]
         self.addresses[i] = network.address
-        first = self.stagger and self.episodes[i] == 0
-        self.lengths[i] = np.ceil(self.steps * (1.0 - i * _GOLDEN % 1.0)) if first else self.steps
+        self.lengths[i] = self._length(i)
         self.episodes[i] += 1
         self.intervals[i] = self.step_count[i] = self.needs[i] = 0
         self.terminated[i] = self.truncated[i] = False
@@ -270,6 +276,15 @@ class Batching(ABC):
         self._samples[i], self._sampled[i] = [], 0
         self._fresh(i, network)
         self.phase[i] = BEGIN
+
+    def _length(self, i: int) -> int:
+        """Steps of the episode that an environment begins."""
+        if self._shortest is not None:
+            rng = np.random.default_rng([self.seed, i, int(self.episodes[i]), self._shortest])
+            return round(log_uniform(rng, self._shortest, self.steps))
+        if self.stagger and self.episodes[i] == 0:
+            return int(np.ceil(self.steps * (1.0 - i * _GOLDEN % 1.0)))
+        return self.steps
 
     def _run(self) -> None:
         """Go on until every environment has done its step."""

@@ -29,6 +29,20 @@ class Curriculum(Strict):
         return min(1.0, self.first + (1.0 - self.first) * episode / self.episodes)
 
 
+class Varied(Strict):
+    """Settings of all environments that change what is learned from; judging leaves them out."""
+
+    curriculum: Curriculum | None = None
+    """How the sampler's ranges widen."""
+    shortest: int | None = Field(None, ge=1)
+    """Fewest steps of an episode, whose length is drawn; with more and shorter episodes as many
+    steps see more scenarios (ours)."""
+
+    def options(self) -> dict[str, Any]:
+        """As `models.envs.batching.Batching` takes them."""
+        return {"curriculum": self.curriculum, "shortest": self.shortest}
+
+
 class Narrow(np.random.Generator):
     """A generator whose ranges are a share of what is asked for.
 

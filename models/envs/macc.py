@@ -18,7 +18,7 @@ from data.strict import Strict
 from features import macc
 from models.envs import macc_loop
 from models.envs.batching import Batching
-from models.envs.curriculum import Curriculum
+from models.envs.curriculum import Varied
 from models.envs.logged import Logged, Slot
 from models.envs.macc_reward import MaccReward
 from models.envs.samplers import Sampler, dumbbell, named
@@ -278,15 +278,13 @@ class parallel_env(Logged, ParallelEnv[str, Observation, np.int64]):  # type: ig
         return infos
 
 
-class MaccSettings(Strict):
+class MaccSettings(Varied):
     """What `batch` makes environments of."""
 
     sampler: str = "dumbbell"
     """A name of `models.envs.samplers.NAMED`, or a scenario."""
     reward: MaccReward = MaccReward()
     params: MaccParams = MaccParams()
-    curriculum: Curriculum | None = None
-    """How its ranges widen while training; judging draws from whole ranges."""
 
 
 def batch(
@@ -295,4 +293,4 @@ def batch(
     """Make a batch by plain settings, as a trainer has them; see `MaccSettings`."""
     made = MaccSettings.parse(settings or {}, "environment")
     options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
-    return MaccBatch(num_envs, named(made.sampler), curriculum=made.curriculum, **options)
+    return MaccBatch(num_envs, named(made.sampler), **options, **made.options())

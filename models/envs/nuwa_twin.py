@@ -11,9 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
-from data.strict import Strict
 from models.envs.batching import Array
-from models.envs.curriculum import Curriculum
+from models.envs.curriculum import Varied
 from models.envs.nuwa import NuwaBatch, NuwaParams
 from models.envs.nuwa_loop import K_HIGH, K_LOW
 from models.envs.nuwa_reward import NuwaReward
@@ -73,15 +72,13 @@ class TwinNuwaBatch(NuwaBatch):
         self.twin.set_state(state["twin"])
 
 
-class NuwaSettings(Strict):
+class NuwaSettings(Varied):
     """What `batch` makes environments of."""
 
     sampler: str = "wireless"
     """As for `models.envs.samplers.named`."""
     reward: NuwaReward = NuwaReward()
     params: NuwaParams = NuwaParams()
-    curriculum: Curriculum | None = None
-    """How its ranges widen while training; judging draws from whole ranges."""
     twin_k: float | None = Field(None, ge=K_LOW, le=K_HIGH)
     """Rewards are less those of a twin that keeps this k (ours); judging takes none off."""
 
@@ -93,7 +90,7 @@ def batch(
     made = NuwaSettings.parse(settings or {}, "environment")
     sampler = named(made.sampler)
     options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
-    options["curriculum"] = made.curriculum
+    options |= made.options()
     if made.twin_k is None:
         return NuwaBatch(num_envs, sampler, **options)
     return TwinNuwaBatch(num_envs, sampler, made.twin_k, **options)

@@ -18,7 +18,7 @@ from features import tcco
 from features.intervals import scaled
 from models.envs import tcco_loop
 from models.envs.batching import Batching
-from models.envs.curriculum import Curriculum
+from models.envs.curriculum import Varied
 from models.envs.logged import Logged, Slot
 from models.envs.samplers import SUBFLOWS, Sampler, alternating, named
 from models.envs.tcco_reward import TccoReward
@@ -221,7 +221,7 @@ class TccoEnv(Logged, gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         }
 
 
-class TccoSettings(Strict):
+class TccoSettings(Varied):
     """What `batch` makes environments of."""
 
     sampler: str = "alternating"
@@ -229,8 +229,6 @@ class TccoSettings(Strict):
     reward: TccoReward = TccoReward()
     params: TccoParams = TccoParams()
     """Without ``subflows`` as many as `models.envs.samplers.SUBFLOWS` has for the sampler, or 2."""
-    curriculum: Curriculum | None = None
-    """How its ranges widen while training; judging draws from whole ranges."""
 
     @model_validator(mode="before")
     @classmethod
@@ -249,4 +247,4 @@ def batch(
     """Make a batch by plain settings, as a trainer has them; see `TccoSettings`."""
     made = TccoSettings.parse(settings or {}, "environment")
     options: dict[str, Any] = {"reward": made.reward, "params": made.params, "threads": threads}
-    return TccoBatch(num_envs, named(made.sampler), curriculum=made.curriculum, **options)
+    return TccoBatch(num_envs, named(made.sampler), **options, **made.options())

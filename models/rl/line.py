@@ -33,9 +33,9 @@ VDN: dict[str, Tried] = {
     "batch": [64, 128, 256],
     "update_every": [4, 8, 16],
 }
-CURRICULUM = ("curriculum",)
-"""Of all agents: ranges may widen from episode to episode (`models.envs.curriculum`)."""
-TWIN = (*CURRICULUM, "twin_k")
+VARIED = ("curriculum", "shortest")
+"""Of all agents: `models.envs.curriculum.Varied`."""
+TWIN = (*VARIED, "twin_k")
 """Of Nuwa's agents: their rewards may be less a twin's."""
 
 
@@ -69,7 +69,7 @@ class Agent:
     summary: str
     search: Mapping[str, Tried]
     preset: Mapping[str, Any] = field(default_factory=dict)
-    training_only: tuple[str, ...] = CURRICULUM
+    training_only: tuple[str, ...] = VARIED
 
     def load(self) -> type[AgentAlgorithm]:
         """Its algorithm, which imports Ray and torch."""

@@ -69,10 +69,32 @@ def test_a_batch_widens_by_its_own_episodes_and_goes_on_where_it_was() -> None:
     assert len({network.scenario.flows[0].target_delay_ms for network in one.networks}) == 2
 
 
-def test_judging_draws_from_whole_ranges() -> None:
-    assert all("curriculum" in line.training_only for line in (AGENTS | COMPARISONS).values())
+def ends(shortest: int | None, steps: int = 200, lanes: int = 16) -> list[int]:
+    """Lengths of a batch's first two episodes in each environment."""
+    one = batch(lanes, 1, {"shortest": shortest, "params": {"steps": steps}})
+    one.reset(5)
+    found = [one.lengths.tolist()]
+    one.terminated[:] = True
+    one.step(np.ones((lanes, 1), np.int64))
+    return [*found[0], *one.lengths.tolist()]
+
+
+def test_lengths_of_episodes_are_drawn_evenly_over_their_logarithm() -> None:
+    found = np.array(ends(20))
+    assert found.min() >= 20
+    assert found.max() <= 200
+    assert len(set(found.tolist())) > 20
+    # Half of them are shorter than the geometric mean, which is well below the middle.
+    assert 8 <= (found < np.sqrt(20 * 200)).sum() <= 24
+    assert found.tolist() == ends(20)
+    assert set(ends(None)[16:]) == {200}
+
+
+def test_judging_draws_from_whole_ranges_and_plays_whole_episodes() -> None:
+    for name in ("curriculum", "shortest"):
+        assert all(name in line.training_only for line in (AGENTS | COMPARISONS).values())
     found = []
-    for more in ({}, {"curriculum": {"episodes": 9, "first": 0.0}}):
+    for more in ({}, {"curriculum": {"episodes": 9, "first": 0.0}, "shortest": 2}):
         changes = {"num_envs": 2, "rows": 20, "env": {"params": {"steps": 12}, **more}}
         algorithm = start("nuwa", agents.settings("nuwa", changes))
         try:
@@ -87,3 +109,5 @@ def test_judging_draws_from_whole_ranges() -> None:
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(UserError, match="episodes"):
         batch(1, 1, {"curriculum": {"episodes": 0}})
+    with pytest.raises(UserError, match="shortest: 30 steps, but an episode has 20 at most"):
+        batch(1, 1, {"shortest": 30, "params": {"steps": 20}})
