@@ -19,12 +19,12 @@ Float = NDArray[np.float64]
 class TccoReward(Strict):
     """Reward of one step, eqs. 10-14 and the rules of section III.C.2; their constants are ours.
 
-    By these T(D_min) allows an RTT of 4 ms and 1.3 base RTTs, whatever the base RTT is.
+    By these T(D_min) allows an RTT of 3.4 ms and 1.6 base RTTs, whatever the base RTT is.
     """
 
     beta_us: float = Field(6600.0, gt=0)
     """Baseline of the RTT that is allowed (beta, eq. 11)."""
-    growth: float = Field(1300.0 / 6600.0, ge=0)
+    growth: float = Field(1600.0 / 6600.0, ge=0)
     """Growth of it with the base RTT (g, eq. 11)."""
     floor_us: float = Field(2000.0, ge=0)
     """RTT at which the growth begins (D_f, eq. 11)."""
