@@ -150,6 +150,9 @@ def test_commands_train_the_seeds_that_are_there() -> None:
         (["macc", "--episodes", "1"], "at least 2"),
         (["mac"], "did you mean 'macc'"),
         (["macc"], "no finished training"),
+        (["macc", "--choose", "2"], "no finished training"),
+        (["macc", "--choose", "0"], "at least 1"),
+        (["--choose", "2"], "name an agent"),
         (["macc", "--fresh", "1"], "macc.json: missing"),
         ([], "nothing is published there"),
     ],
@@ -239,6 +242,19 @@ def test_tiny_trainings_are_published_seed_by_seed(
     assert np.mean(more.seeds["9"].played.returns) == pytest.approx(row["return"])
     assert set(kept.read_curves(out.with_suffix(""), "macc")["seed"]) == {7, 8, 9}
     assert "3 seeds of 256 steps, 3 test episodes" in out.read_text(encoding="utf-8")
+
+    # Which one to release is asked of other episodes, and changes nothing that is published.
+    published_ = out.read_text(encoding="utf-8")
+    assert command.main([*words, "--choose", "2", "--json"]) == 0
+    chosen = json.loads(capsys.readouterr().out)
+    assert {one["seed"] for one in chosen} == {7, 8, 9}
+    assert chosen[0]["return"] == max(one["return"] for one in chosen)
+    tested = np.mean(more.seeds[str(chosen[0]["seed"])].played.returns)
+    assert chosen[0]["return"] != pytest.approx(tested)
+    assert command.main([*words, "--choose", "2"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"cczoo zoo release {trained}/seed-{chosen[0]['seed']}"
+    assert out.read_text(encoding="utf-8") == published_
 
     # What the page was made of makes it again, without any training.
     text = out.read_text(encoding="utf-8")

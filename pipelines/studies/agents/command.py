@@ -18,6 +18,7 @@ examples:
   cczoo train macc --set steps=120000 --set validation_episodes=16 --seeds 10
   python -m pipelines.studies.agents.command macc       # adds its seeds, writes docs/agents.md
   python -m pipelines.studies.agents.command macc --fresh 2    # do two more seeds land there?
+  python -m pipelines.studies.agents.command macc --choose 32  # which seed to release?
   python -m pipelines.studies.agents.command --json     # what is published, as it is"""
 
 
@@ -44,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
                         help="train N seeds that aren't published, with the published settings, "
                         "and say whether they land in the interval for one more seed (exit "
                         "status 1: one doesn't)")  # fmt: skip
+    parser.add_argument("--choose", type=int, metavar="N",
+                        help="play N validation episodes, the same for all seeds, and say which "
+                        "seed to release; nothing is published")  # fmt: skip
     parser.add_argument("--out", type=Path, default=PAGE,
                         help="page; a folder beside it (default: %(default)s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
@@ -64,14 +68,19 @@ def run(args: argparse.Namespace) -> int:
 
     if args.fresh is not None and args.fresh < 1:
         raise UserError("--fresh: give a whole number of at least 1")
+    if args.choose is not None and args.choose < 1:
+        raise UserError("--choose: give a whole number of at least 1")
     if args.episodes is not None and args.episodes < 2:
         raise UserError("--episodes: give a whole number of at least 2")
-    if args.agent is None and (args.fresh or args.again or args.trained or args.episodes):
+    asked = (args.fresh, args.choose, args.again, args.trained, args.episodes)
+    if args.agent is None and any(asked):
         raise UserError("name an agent: `--help` shows examples")
     folder = args.out.with_suffix("")
     if args.agent is not None:
         agents.agent(args.agent)
         trained = args.trained or Path("reports/rl") / args.agent
+        if args.choose:
+            return _choose(args, trained)
         if args.fresh:
             return _fresh(args, trained, folder)
         publish.publish(args.agent, trained, folder, args.episodes, args.again)
@@ -89,6 +98,19 @@ def run(args: argparse.Namespace) -> int:
         for one in found.values():
             print(page.line(one))
         print(f"→ {args.out}")
+    return 0
+
+
+def _choose(args: argparse.Namespace, trained: Path) -> int:
+    """Which seed to release."""
+    from pipelines.output import print_json
+    from pipelines.studies.agents import choose
+
+    found = choose.choose(args.agent, trained, args.choose)
+    if args.json:
+        print_json(found)
+    else:
+        print("\n".join(choose.lines(found)))
     return 0
 
 

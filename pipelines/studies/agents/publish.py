@@ -63,7 +63,7 @@ def publish(
     if not found:
         raise UserError(f"{trained}: no finished training: `cczoo train {agent} --seeds 10` first")
     count = episodes or (before.episodes if before else EPISODES)
-    where = _problem(agent, found[0])
+    where = problem_of(agent, found[0])
     same = before is not None and (before.episodes, before.problem) == (count, where)
     old = before if same and not again else None
     _whole(before, old, found, trained)
@@ -124,7 +124,8 @@ def steps_of(where: str) -> int:
         batch.close()
 
 
-def _problem(agent: str, one: Training) -> str:
+def problem_of(agent: str, one: Training) -> str:
+    """Name of the environment in which a training is compared with policies by hand."""
     where = problem(agent, agents.settings(agent, one.settings))
     if where is None:
         raise UserError(
