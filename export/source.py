@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,9 @@ class Source:
         What the features are computed with, :func:`features.sbd.settings_for` of their family.
     output : Output
         What its answers are.
+    verdicts : dict
+        Calibration and accumulation as ``meta.json`` has them, if the model's state is bounded and
+        so travels into exported code; else empty.
     """
 
     name: str
@@ -76,6 +80,7 @@ class Source:
     source_model_hash: str = ""
     feature_settings: dict[str, Any] = field(default_factory=dict)
     output: Output = CLASSES
+    verdicts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def identifier(self) -> str:
@@ -146,4 +151,10 @@ def source_of(model: ZooModel) -> Source:
         quantization_error=meta.quantization_error,  # so meta.json calls it
         feature_settings=meta.feature_settings,
         output=with_scale(meta.output, form),
+        verdicts=_verdicts(meta.calibration, meta.accumulation),
     )
+
+
+def _verdicts(calibration: Mapping[str, Any], accumulation: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {name: calibration[name] for name in ("slope", "offset") if name in calibration}
+    return {**numbers, **accumulation} if accumulation.get("bound") else {}

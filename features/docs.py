@@ -34,6 +34,8 @@ Exported code sees `floor(value * scale + 0.5)` of the value clipped to its rang
 
 _ABOUT = {
     "smartsbd": "The paper's own, as the reproduction. Distances grow with the RTTs themselves.",
+    "smartsbd-plus-kernel": "Those of the family before that integers compute cheaply: one "
+    "definition, in whole numbers, for logs, trainings and exported code (docs/deploy.md).",
     "smartsbd-plus": "Scale-free and symmetric in the subflows, for conditions never trained on.",
 }
 

@@ -19,7 +19,7 @@ Of three and more subflows they are the windows of :mod:`features.pairs`, pair b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -28,7 +28,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from features.arrays import Int
-from features.fixed_series import Q16, STATE_STEP, Calls, Flow, calls, clock, flow, linear, step
+from features.fixed_series import (
+    Q16,
+    STATE_STEP,
+    Calls,
+    Flow,
+    Samples,
+    calls,
+    clock,
+    flow,
+    linear,
+    step,
+)
 from features.params import SbdParams
 from features.smartsbd import FEATURES
 from features.spec import Feature
@@ -97,7 +108,7 @@ def quantity(feature: Feature) -> Quantity:
 
 def needs_throughput(features: Sequence[Feature]) -> bool:
     """Whether any of these features is of the throughput series."""
-    return any("Thpt" in quantity(feature).parts for feature in features)
+    return any("Thpt" in feature.name.split("_") for feature in features)
 
 
 def compute(
@@ -151,7 +162,8 @@ def evaluate_pairs(
         2 to 8; calls for 0 to ``subflows`` - 1 count.
     params : SbdParams
     features : sequence of Feature
-        The columns, some of :data:`features.smartsbd.FEATURES`.
+        The columns, some of :data:`features.smartsbd.FEATURES` or, for two subflows, of
+        :data:`features.smartsbd_kernel.FEATURES`.
 
     Raises
     ------
@@ -162,19 +174,19 @@ def evaluate_pairs(
         raise ValueError(f"max_points {params.max_points} is above {POINTS_MAX}")
     if not 2 <= subflows <= SUBFLOWS_MAX:
         raise ValueError(f"{subflows} subflows: 2 to {SUBFLOWS_MAX} are possible")
+    measure = _measure(features)
     counted = made.take((made.subflow >= 0) & (made.subflow < subflows))
     if not needs_throughput(features):
         counted = counted.take(~counted.is_ack)
     clock_us = clock(counted)
     flows = [flow(counted, clock_us, number, params) for number in range(subflows)]
-    quantities = [quantity(feature) for feature in features]
     index: list[int] = []
     pairs: list[tuple[int, int]] = []
     x: list[list[int]] = []
     for window in _windows(flows, clock_us, wifi, params):
         index.append(window.index)
         pairs.append(window.pair)
-        x.append([_feature(q, window) for q in quantities])
+        x.append(measure(window))
     return FixedPairs(
         np.array(index, np.int64),
         np.array(pairs, np.int64).reshape(-1, 2),
@@ -182,19 +194,43 @@ def evaluate_pairs(
     )
 
 
+def _measure(features: Sequence[Feature]) -> Callable[[Cut], list[int]]:
+    """What makes a window's row of these features, window after window."""
+    from features import smartsbd_kernel
+
+    if smartsbd_kernel.holds(features):
+        return smartsbd_kernel.Measure(features)
+    quantities = [quantity(feature) for feature in features]
+    return lambda window: [_feature(q, window) for q in quantities]
+
+
 @dataclass(frozen=True)
-class _Window:
-    """WiFi subflow first but in ``pair``; ``series`` int64 array [2, points] by name."""
+class Cut:
+    """A window of a pair as its features take it.
+
+    Attributes
+    ----------
+    index : int
+        Of the window.
+    pair : (int, int)
+        Its subflows, the smaller first. In the others the WiFi subflow is the first one.
+    min_rtt_us, base_us : (int, int)
+        Smallest RTTs up to the window's start, and before its end.
+    step_q16 : int
+        Step of the grid in 1/65536 us.
+    series : dict
+        Name -> int64 array [2, points].
+    """
 
     index: int
     pair: tuple[int, int]
     min_rtt_us: tuple[int, int]
+    base_us: tuple[int, int]
+    step_q16: int
     series: dict[str, Int]
 
 
-def _windows(
-    flows: Sequence[Flow], clock_us: Int, wifi: int, params: SbdParams
-) -> Iterator[_Window]:
+def _windows(flows: Sequence[Flow], clock_us: Int, wifi: int, params: SbdParams) -> Iterator[Cut]:
     congested = [times[states > 0] for times, states in (f.CState for f in flows)]
     entries = {i: int(times[0]) for i, times in enumerate(congested) if times.size}
     if len(entries) < 2:
@@ -224,10 +260,13 @@ def _windows(
                 "CState": [step(f.CState, grid_us) for f in ordered],
                 "Thpt": [linear(f.Thpt, grid_us, end) for f in ordered],
             }
-            yield _Window(
+            low_us = [_smallest(f.RTT, end) for f in ordered]
+            yield Cut(
                 index,
                 (a, b),
                 (smallest[first], smallest[second]),
+                (low_us[0], low_us[1]),
+                step_q16,
                 {name: np.stack(pair) for name, pair in series.items()},
             )
         passed = 1
@@ -248,7 +287,12 @@ def _members(flows: Sequence[Flow], entries: Mapping[int, int], start: int) -> d
     return found
 
 
-def _feature(q: Quantity, window: _Window) -> int:
+def _smallest(samples: Samples, end_us: int) -> int:
+    time_us, values = samples
+    return int(values[: np.searchsorted(time_us, end_us)].min())
+
+
+def _feature(q: Quantity, window: Cut) -> int:
     if q.kind == "Min_RTT_Ratio":
         wifi, other = window.min_rtt_us
         return min((2 * other * q.scale + wifi) // (2 * wifi), q.high)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, str] = {
     "smartsbd": "features.smartsbd",
     "smartsbd-plus": "features.smartsbd_plus",
+    "smartsbd-plus-kernel": "features.smartsbd_kernel",
 }
 """name -> module with ``FEATURES`` and ``compute(windows)``: float64 array [windows, features]."""
 

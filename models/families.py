@@ -54,7 +54,7 @@ FAMILIES: dict[str, Registered] = {
     "sbd": Registered(
         "models.sbd.family",
         "models.sbd.params",
-        ("smartsbd", "smartsbd-plus", "smartsbd-series"),
+        ("smartsbd", "smartsbd-plus", "smartsbd-plus-kernel", "smartsbd-series"),
         "smartsbd",
         "classifiers of shared bottlenecks (SmartSBD)",
     ),

@@ -151,6 +151,7 @@ def bundle_files(
         "labels": list(source.labels),
         "threshold": source.threshold,
         **({} if source.output == CLASSES else {"output": source.output.model_dump(mode="json")}),
+        **({"verdicts": source.verdicts} if source.verdicts else {}),
         "cut": None if source.form is None else source.form.decision_threshold,
         "features": _features(source.features),
         "feature_settings": source.feature_settings,

@@ -123,6 +123,7 @@ class Manifest(Document):
     labels: list[Label] = Field(min_length=1, max_length=256)
     threshold: float = Field(ge=0, le=1, allow_inf_nan=False)
     output: Answers = Answers(kind="classes", units=[], scale=None)
+    verdicts: dict[str, float] = Field(default_factory=dict)
     cut: Wide | None  # the form's decision_threshold
     features: list[Column] = Field(min_length=1, max_length=MAX_FEATURES)
     feature_settings: dict[str, Any] = Field(default_factory=dict)

@@ -82,6 +82,7 @@ def source_of(bundle: Bundle) -> Source:
         passes=tuple(manifest["passes"]),
         source_model_hash=manifest["source_model_hash"],
         output=bundle.output,
+        verdicts=dict(manifest.get("verdicts", {})),
     )
 
 

@@ -25,6 +25,7 @@ from features.spec import Feature
 
 GENERATORS: dict[str, str] = {
     "smartsbd": "export.feature_code.sbd",
+    "smartsbd-plus-kernel": "export.feature_code.plus",
 }
 """Family of features -> module of its feature code generator."""
 

@@ -61,6 +61,8 @@ class Answer:
         Indices of the windows that had a partition.
     group, sets : int64 array [windows, subflows], int64 array [windows]
         The partitions, and their numbers of sets.
+    verdict : int64 array [windows]
+        Of all windows until then, -1 for don't know; -1 too where the model has none.
     """
 
     fixed: FixedPairs
@@ -68,9 +70,15 @@ class Answer:
     window: Ints
     group: Ints
     sets: Ints
+    verdict: Ints
 
-    def unlike(self, meant: FixedPairs, classes: Ints) -> int:
-        """Pairs' windows that are missing, too many or different, and partitions likewise."""
+    def unlike(
+        self, meant: FixedPairs, classes: Ints, verdicts: Sequence[int] | None = None
+    ) -> int:
+        """Pairs' windows that are missing, too many or different, and partitions likewise.
+
+        ``verdicts``, if the model has any, are those meant after each window of two subflows.
+        """
         n = min(len(self.classes), len(classes))
         wrong = self.fixed.window[:n] != meant.window[:n]
         wrong |= (self.fixed.pair[:n] != meant.pair[:n]).any(axis=1)
@@ -83,6 +91,8 @@ class Answer:
         other |= (self.group[:k] != group[:k]).any(axis=1)
         number = (group[:k] == np.arange(group.shape[1])).sum(axis=1)
         other |= self.sets[:k] != number
+        if verdicts is not None:
+            other |= self.verdict[:k] != np.array(verdicts, np.int64)[:k]
         return pairs + int(other.sum()) + max(len(window), len(self.window)) - k
 
 
@@ -167,7 +177,7 @@ class Feed:
         x = pairs[:, HEAD : HEAD + self.features]
         fixed = FixedPairs(pairs[:, 1], pairs[:, 2:4], x)
         group = whole[:, HEAD : HEAD + self.subflows]
-        return Answer(fixed, pairs[:, 4], whole[:, 1], group, whole[:, 3])
+        return Answer(fixed, pairs[:, 4], whole[:, 1], group, whole[:, 3], whole[:, 4])
 
     def _driver(
         self, connections: Sequence[tuple[Calls, int]], rounds: int, timeout_s: float
@@ -220,7 +230,9 @@ def build_feed(
     version = run_command([*compiler, "--version"], timeout_s).stdout.decode(errors="replace")
     flags = [*kernel_flags(), f"-Wframe-larger-than={STACK_LIMIT}"] if flags is None else flags
     header = work / f"{identifier}_sbd.h"
-    for name in (f"{identifier}.h", header.name):
+    verdict = f"{identifier}_verdict.h"
+    names = [f"{identifier}.h", header.name, *([verdict] if (bundle / verdict).is_file() else [])]
+    for name in names:
         shutil.copy(bundle / name, work / name)
     source = work / "unit.c"
     source.write_text(f'#include "{header.name}"\n{(RUNTIME / "sbd_unit.c").read_text()}')
@@ -228,7 +240,7 @@ def build_feed(
     stack = [] if "clang" in version.splitlines()[0] else ["-fstack-usage"]
     made_for = f"-DSUBFLOWS={subflows}"
     inside = [*compiler, *flags, *stack, made_for, "-c"]
-    included = [work / f"{identifier}.h", header, RUNTIME / "sbd_unit.h"]
+    included = [*(work / name for name in names), RUNTIME / "sbd_unit.h"]
     compile_once(inside, [source], unit, timeout_s, included)
     kept = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-g"))]
     around = [*compiler, "-std=c99", "-O2", *kept]

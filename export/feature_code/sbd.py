@@ -18,6 +18,7 @@ from data.schema import CONGESTED_STATES
 from export.bundle.manifest import Bundle
 from export.feature_code.feed import Feed, build_feed
 from export.feature_code.random_calls import random_calls
+from export.feature_code.verdicts import integer_verdicts
 from export.params import Options, VerifyParams
 from export.render import render
 from export.source import Source
@@ -93,6 +94,19 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     UserError
         When the settings are more than 64 bits can hold.
     """
+    return emit_with(source, options, plus=False, verdicts=None)
+
+
+def emit_with(source: Source, options: Options, *, plus: bool, **more: Any) -> dict[str, str]:
+    """The header of a family whose windows and series are SmartSBD's.
+
+    Parameters
+    ----------
+    source : Source
+    options : Options
+    plus : bool
+        Whether the features are the scale-free ones; ``more`` is then what their part needs.
+    """
     params = _windows(source)
     for name, most in (("max_points", POINTS_MAX), ("min_window_us", WINDOW_MAX_US)):
         if (given := getattr(params, name)) > most:
@@ -106,7 +120,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
             f"subflows={options.subflows}: {source.name} has the classes "
             f"{', '.join(source.labels)}: one must be SB"
         )
-    quantities = [(f.name, quantity(f)) for f in source.features]
+    quantities = [] if plus else [(f.name, quantity(f)) for f in source.features]
     parts = {
         kind: list(dict.fromkeys(q.parts for _, q in quantities if q.kind == kind))
         for kind in ("ED", "DTWD", "SD_Ratio")
@@ -116,6 +130,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
         "sbd.h.j2",
         source=source,
         many=many,
+        plus=plus,
         subflows=options.subflows,
         n="SBD_SUBFLOWS" if many else "2",
         first="wifi" if many else "0",
@@ -146,6 +161,7 @@ def emit(source: Source, options: Options) -> dict[str, str]:
         sample_max=series.SAMPLE_MAX,
         far_bits=series.FAR_BITS,
         far_shift=series.FAR_SHIFT,
+        **more,
     )
     return {header_name(source.identifier): text}
 
@@ -164,7 +180,7 @@ def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     for meant, answer in zip(wanted, feed.run(made, params.timeout_s), strict=True):
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
-        mismatches += answer.unlike(meant, classes)
+        mismatches += answer.unlike(meant, classes, _verdicts(bundle, meant.x))
     return {
         "windows": windows,
         "mismatches": mismatches,
@@ -196,6 +212,13 @@ def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed:
     made_of = (bundle.directory, bundle.identifier, work, timeout_s)
     _, subflows = made_for(bundle)
     return build_feed(*made_of, features=len(bundle.features), subflows=subflows)
+
+
+def _verdicts(bundle: Bundle, x: np.ndarray[Any, Any]) -> list[int] | None:
+    settings = integer_verdicts(bundle.manifest.get("verdicts", {}), bundle.form)
+    if settings is None or bundle.form is None:
+        return None
+    return settings.run(bundle.form.evaluate(x).scores.tolist())
 
 
 def _classes(bundle: Bundle, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

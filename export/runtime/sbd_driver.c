@@ -4,7 +4,7 @@
  * (struct call, in time order, each connection begun by one of kind BEGIN); for each complete
  * window int64 numbers on stdout, COLUMNS a row: one row for each pair that has features
  * (connection, window, a, b, class, features) and one for the partition (connection, window, -1,
- * number of sets, -1, group of each subflow). On stderr the bytes of the state and, with ROUNDS,
+ * number of sets, verdict of all windows until then, group of each subflow). On stderr the bytes of the state and, with ROUNDS,
  * four times in ns: per call, and per features, class and partition of a window.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -107,7 +107,7 @@ static void row(int64_t *out, int64_t connection, int64_t window, int a, int b, 
 static int answer(void *s, int64_t connection, int64_t *out, int32_t *x)
 {
 	uint8_t group[SUBFLOWS] = { 0 };
-	int sets;
+	int sets, verdict;
 
 	for (int a = 0; a < SUBFLOWS; a++) {
 		for (int b = a + 1; b < SUBFLOWS; b++) {
@@ -123,8 +123,10 @@ static int answer(void *s, int64_t connection, int64_t *out, int32_t *x)
 			fwrite(out, sizeof(*out), columns, stdout);
 		}
 	}
+	verdict = unit_verdict(s);
+	unit_again(s);
 	sets = partition_of(s, group);
-	row(out, connection, unit_window(s), -1, sets, -1);
+	row(out, connection, unit_window(s), -1, sets, verdict);
 	for (int i = 0; i < SUBFLOWS; i++)
 		out[HEAD + i] = group[i];
 	fwrite(out, sizeof(*out), columns, stdout);

@@ -67,6 +67,16 @@ int unit_classify(void *s)
 }
 #endif
 
+int unit_verdict(void *s)
+{
+#ifdef SBD_NO_WINDOW
+	return sbd_verdict(s);
+#else
+	(void)s;
+	return -1;
+#endif
+}
+
 int64_t unit_window(const void *s)
 {
 	const struct sbd *sbd = s;

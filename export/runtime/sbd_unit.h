@@ -22,6 +22,7 @@ int unit_partition(void *s, uint8_t *group);
 int unit_features(void *s, int32_t *x);
 int unit_classify(void *s);
 #endif
+int unit_verdict(void *s); /* of all windows until now; -1: don't know, or there are none */
 int64_t unit_window(const void *s);
 void unit_again(void *s); /* puts back the window that was taken */
 

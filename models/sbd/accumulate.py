@@ -39,6 +39,9 @@ class VerdictSettings(Strict):
         Memory and weight of evidence, both in (0, 1]; files call them ``forget`` and ``temper``.
     confidence : float
         Calibrated probability below which the answer is "don't know".
+    bound : float, optional
+        How many times the limit the state may be. Without it a long time of one bottleneck takes
+        as many windows to be forgotten as they add up to.
     """
 
     slope: float = 1.0
@@ -48,6 +51,12 @@ class VerdictSettings(Strict):
     decay: float = Field(1.0, alias="forget")
     temperature: float = Field(1.0, alias="temper")
     confidence: float = 0.9
+    bound: float | None = Field(None, ge=1)
+
+    @property
+    def most(self) -> float:
+        """The largest state."""
+        return math.inf if self.bound is None else self.bound * self.limit
 
     @property
     def limit(self) -> float:
@@ -61,7 +70,11 @@ def evidence(probability: ArrayLike, verdicts: VerdictSettings) -> NDArray[np.fl
 
 
 def accumulate(
-    log_odds: ArrayLike, group: NDArray[np.int64], decay: float, temperature: float
+    log_odds: ArrayLike,
+    group: NDArray[np.int64],
+    decay: float,
+    temperature: float,
+    most: float = math.inf,
 ) -> NDArray[np.float64]:
     """Accumulated log-odds after each window.
 
@@ -73,6 +86,8 @@ def accumulate(
         Connection of each window; equal numbers lie side by side.
     decay, temperature : float
         See the module's text.
+    most : float
+        The largest state in either direction.
 
     Returns
     -------
@@ -87,7 +102,7 @@ def accumulate(
         if group[i] != previous:
             state = 0.0
             previous = group[i]
-        state = decay * state + x[i]
+        state = min(most, max(-most, decay * state + x[i]))
         out[i] = state
     return out
 
@@ -106,7 +121,11 @@ def last_of_each(group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def fit(
-    probability: ArrayLike, y: NDArray[np.int64], group: NDArray[np.int64], confidence: float
+    probability: ArrayLike,
+    y: NDArray[np.int64],
+    group: NDArray[np.int64],
+    confidence: float,
+    bound: float | None = None,
 ) -> VerdictSettings:
     """Calibrate and choose memory and temperature on out-of-sample probabilities.
 
@@ -119,6 +138,9 @@ def fit(
         Out-of-sample P(SB), labels (1, 0), connections side by side.
     confidence : float
         Kept in the result.
+    bound : float, optional
+        Likewise. The other settings are fitted to connections whose bottleneck doesn't move, and
+        so without it.
     """
     from models.stats.calibration import platt
 
@@ -132,7 +154,12 @@ def fit(
         loss = -(truth * np.log(p) + (1 - truth) * np.log(1 - p))
         best = min(best, (float(loss.mean()), decay, temperature))
     return VerdictSettings(
-        slope=slope, offset=offset, decay=best[1], temperature=best[2], confidence=confidence
+        slope=slope,
+        offset=offset,
+        decay=best[1],
+        temperature=best[2],
+        confidence=confidence,
+        bound=bound,
     )
 
 
@@ -150,5 +177,7 @@ def in_meta(verdicts: VerdictSettings, decimals: int | None = None) -> dict[str,
         slope, offset = round(slope, decimals), round(offset, decimals)
     return {
         "calibration": {"kind": "platt", "slope": slope, "offset": offset},
-        "accumulation": verdicts.model_dump(include={"decay", "temperature", "confidence"}),
+        "accumulation": verdicts.model_dump(
+            include={"decay", "temperature", "confidence", "bound"}, exclude_none=True
+        ),
     }

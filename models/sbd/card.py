@@ -14,6 +14,8 @@ SUMMARIES = {
     "smartsbd": "The paper's SmartSBD classifier, reproduced on kernel logs of this project's lab.",
     "smartsbd-plus": "A shared-bottleneck classifier on scale-free features, for conditions that "
     "training didn't have.",
+    "smartsbd-plus-kernel": "The general classifier on features that a kernel computes: integers "
+    "alone, from the RTTs and congestion states of two subflows to the verdict.",
     "smartsbd-series": "A small Siamese temporal convolution on the raw pair of series: it makes "
     "its own features.",
 }
@@ -26,6 +28,10 @@ LIMITS = {
         "have expect the last row of the first table, not the first: use smartsbd-plus there.",
     ),
     "smartsbd-plus": (),
+    "smartsbd-plus-kernel": (
+        "Left out of the general model's 44 features are those that integers compute dearly "
+        "(coherences, RFC 8382's, warping) and those of retransmissions, which no call tells of.",
+    ),
     "smartsbd-series": (
         "Reads series, not features: `cczoo features series` makes its table, and nothing here "
         "makes them inside a kernel. Its targets are those that run ONNX, beside the kernel.",
@@ -108,9 +114,13 @@ def _purpose(window_factor: float, verdicts: VerdictSettings) -> str:
     return (
         f"Telling a sender, at the end of each window of {window_factor} times the larger minimum "
         "RTT, whether its two MPTCP\nsubflows share a bottleneck (SB) or not (NSB). Successive "
-        f"windows of a connection add up:\nstate = {state(verdicts)};\n"
+        f"windows of a connection add up:\nstate = {state(verdicts)}{_within(verdicts)};\n"
         f'below {100 * verdicts.confidence:.0f} % confidence the answer is "don\'t know".'
     )
+
+
+def _within(verdicts: VerdictSettings) -> str:
+    return "" if verdicts.bound is None else f", within ±{verdicts.most:.3f}"
 
 
 def state(verdicts: VerdictSettings) -> str:

@@ -30,6 +30,11 @@ struct connection {
 	struct sbd sbd;
 	struct DECISION decision;
 	bool asked; /* the kernel has not yet answered */
+	__u32 window_class; /* of the window alone */
+#ifdef SBD_NO_WINDOW
+	__u32 held; /* the class that holds until a verdict says otherwise */
+	int verdict;
+#endif
 	__u64 decided_ns, features_ns, classify_ns;
 };
 
@@ -54,6 +59,9 @@ static struct connection *connection_of(struct agent *agent, __u32 token, __u64 
 	agent->late += oldest->order.late;
 	memset(oldest, 0, sizeof(*oldest));
 	sbd_init(&oldest->sbd, agent->wifi);
+#ifdef SBD_NO_WINDOW
+	oldest->held = 1; /* coupled until the first verdict */
+#endif
 	oldest->token = token;
 	oldest->heard_us = time_us;
 	return oldest;
@@ -69,6 +77,10 @@ static void write_verdict(FILE *out, const struct connection *connection,
 	for (size_t i = 0; i < FEATURES; i++)
 		fprintf(out, "%s%d", i ? ", " : "\"features\": [", asked->features[i]);
 	fprintf(out, "], \"class\": %u, ", asked->class);
+#ifdef SBD_NO_WINDOW
+	fprintf(out, "\"window_class\": %u, \"verdict\": %d, ", connection->window_class,
+		connection->verdict);
+#endif
 	if (answer)
 		fprintf(out, "\"kernel_class\": %u, \"kernel_ns\": %" PRIu64 ", ",
 			answer->kernel_class, (uint64_t)answer->decided_ns);
@@ -109,7 +121,16 @@ static void decide(struct agent *agent, struct connection *connection)
 	if (!sbd_features(&connection->sbd, x))
 		return;
 	featured_ns = now_ns();
-	decision->class = (__u32)CLASSIFY(x);
+	decision->class = connection->window_class = (__u32)CLASSIFY(x);
+#ifdef SBD_NO_WINDOW
+	/* The kernel gets the state as it was before, and comes to the same verdict. */
+	decision->state = connection->sbd.state;
+	decision->held = connection->held;
+	connection->verdict = sbd_judge(&connection->sbd, x);
+	if (connection->verdict >= 0)
+		connection->held = (__u32)connection->verdict;
+	decision->class = connection->held;
+#endif
 	connection->decided_ns = decision->decided_ns = now_ns();
 	connection->features_ns = featured_ns - begin_ns;
 	connection->classify_ns = connection->decided_ns - featured_ns;

@@ -41,7 +41,13 @@ def share(hits: NDArray[np.bool_] | Floats) -> float | None:
 
 def connection_state(probability: Floats, group: Ints, verdicts: VerdictSettings) -> Floats:
     """Accumulated log-odds after each window, float64 array [N]."""
-    return accumulate(evidence(probability, verdicts), group, verdicts.decay, verdicts.temperature)
+    return accumulate(
+        evidence(probability, verdicts),
+        group,
+        verdicts.decay,
+        verdicts.temperature,
+        verdicts.most,
+    )
 
 
 def score(
@@ -136,8 +142,12 @@ def breakdown(
     }
 
 
+LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Confidences that answers are counted for."""
+
+
 def coverage(
-    state: Floats, y: Ints, group: Ints, levels: Sequence[float] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+    state: Floats, y: Ints, group: Ints, levels: Sequence[float] = LEVELS
 ) -> list[dict[str, Any]]:
     """How much is decided, and how rightly, at each level of confidence.
 

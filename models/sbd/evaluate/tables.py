@@ -10,7 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.sbd.accumulate import VerdictSettings, last_of_each
-from models.sbd.evaluate.scores import confusion, connection_state, coverage, score
+from models.sbd.evaluate.scores import (
+    LEVELS,
+    confusion,
+    connection_state,
+    coverage,
+    score,
+)
 from models.sbd.evaluate.splits import site_rows
 from models.sbd.params import THRESHOLD, Params
 from models.sbd.results.verdicts import Choice
@@ -247,7 +253,7 @@ def honest_verdicts(
     dict
         ``window``, ``connection`` (intervals), ``coverage``, ``confusion``, ``chosen``.
     """
-    states, probabilities, rows, chosen = [], [], [], {}
+    states, probabilities, rows, chosen, most = [], [], [], {}, np.inf
     for family, plan in ({} if choice is None else choice.outer).items():
         name = model or plan.chosen
         chosen[family] = name
@@ -256,6 +262,7 @@ def honest_verdicts(
         rows.append(row)
         probabilities.append(p)
         states.append(connection_state(p, table.group[row], plan.verdicts[name]))
+        most = min(most, plan.verdicts[name].most)
     if not rows:
         return {}
     row, state = np.concatenate(rows), np.concatenate(states)
@@ -269,7 +276,8 @@ def honest_verdicts(
         "window": by_connection(hit, group),
         "accumulated_window": by_connection((state >= 0) == (y == 1), group),
         "connection": by_connection(final, group[last]),
-        "coverage": coverage(state, y, group),
+        # A state that is bounded is never as sure as higher levels ask.
+        "coverage": coverage(state, y, group, [p for p in LEVELS if p <= sigmoid(most) + 1e-9]),
         "confusion": confusion((p > THRESHOLD).astype(np.int64), y),
     }
 

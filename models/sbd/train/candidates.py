@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from features.sbd import features_of
 from models.sbd.evaluate.splits import ModelSpec
 from models.sbd.results.search import BEST, MI
 from models.sbd.train import model_specs
@@ -18,6 +19,7 @@ def all_model_specs(job: Job) -> list[ModelSpec]:
     known += model_specs.paper(family["smartsbd"], best, job.params, "-all")[:3]
     known.append(model_specs.alone(top[0]))
     known += model_specs.plus(family["smartsbd-plus"], job.params)
+    known.append(model_specs.kernel([f.name for f in features_of(model_specs.KERNEL)]))
     if model_specs.CORRELATION in family["smartsbd-plus"]:
         known.append(model_specs.threshold())
     return known

@@ -92,6 +92,12 @@ class Job:
         known = [feature for family in model_specs.FAMILY_NAMES for feature in features_of(family)]
         return content_hash(self.table, known)
 
+    def content_of(self, family: str) -> str:
+        """Content of the table as a model of these features reads it."""
+        if family in model_specs.FAMILY_NAMES:
+            return self.data_hash
+        return content_hash(self.table, features_of(family))
+
     @cached_property
     def split(self) -> tuple[Windows, Windows]:
         """Rows that kept models learn from, and labelled rows that they don't."""

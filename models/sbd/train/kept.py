@@ -24,6 +24,7 @@ from models.sbd.results.verdicts import LOFO, PLUS
 from models.sbd.train import selection
 from models.sbd.train.candidates import all_model_specs
 from models.sbd.train.classifiers import CLASSIFIERS, make, probability
+from models.sbd.train.model_specs import BOUNDS, family_of
 from models.sbd.windows import Windows
 from models.trained import Trained
 
@@ -57,10 +58,10 @@ def kept(job: Job) -> Iterator[Trained]:
 def _trained(job: Job, model_spec: ModelSpec, estimator: Any, verdicts: VerdictSettings) -> Trained:
     metrics = _metrics(job, model_spec.name)
     train = training_rows(job)
-    family = "smartsbd-plus" if model_spec.name.startswith("smartsbd-plus") else "smartsbd"
+    family = family_of(model_spec.name)
     specs = {feature.name: feature for feature in features_of(family)}
     features = [specs[name] for name in model_spec.features]
-    origin = Origin(family, job.command, job.settings, job.data_hash)
+    origin = Origin(family, job.command, job.settings, job.content_of(family))
     made = Made(
         kind=CLASSIFIERS[model_spec.classifier].label,
         features=model_spec.features,
@@ -119,7 +120,7 @@ def _verdicts(job: Job, model: str, predictions: pl.DataFrame) -> VerdictSetting
         mine = mine.unique("row", keep="first", maintain_order=True).sort("row")
         rows, p = mine["row"].to_numpy(), mine["probability"].to_numpy()
     y, group = job.table.y[rows], job.table.group[rows]
-    return accumulate.fit(p, y, group, job.params.plus.confidence)
+    return accumulate.fit(p, y, group, job.params.plus.confidence, BOUNDS.get(model))
 
 
 def _metrics(job: Job, model: str) -> dict[str, Any]:

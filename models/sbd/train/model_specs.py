@@ -14,6 +14,20 @@ CORRELATION = "Corr"
 
 FAMILY_NAMES = ("smartsbd", "smartsbd-plus")
 
+KERNEL = "smartsbd-plus-kernel"
+"""Family of the features that integers compute cheaply, and the name of its one model."""
+
+BOUNDS = {KERNEL: 1.0}
+"""Model -> how many times its limit the state of its verdicts may be. In a kernel bottlenecks move:
+the state holds no more than a verdict needs."""
+
+
+def family_of(name: str) -> str:
+    """Family of the features that a model of these names has."""
+    if name == KERNEL:
+        return KERNEL
+    return "smartsbd-plus" if name.startswith("smartsbd-plus") else "smartsbd"
+
 
 def paper(
     features: Sequence[str],
@@ -72,6 +86,11 @@ def plus(features: Sequence[str], params: Params) -> list[ModelSpec]:
         ModelSpec(f"smartsbd-plus-{short}", SHORT[short], tuple(features), one)
         for short, one in settings.items()
     ]
+
+
+def kernel(features: Sequence[str]) -> ModelSpec:
+    """The general model for a kernel: of the candidates the weighted sum, the cheapest there."""
+    return ModelSpec(KERNEL, SHORT["lr"], tuple(features), {"c": 1.0})
 
 
 def threshold(column: str = CORRELATION) -> ModelSpec:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from models.sbd import accumulate
 from models.sbd.accumulate import VerdictSettings
 from models.sbd.params import THRESHOLD
+from models.sbd.train.model_specs import BOUNDS
 from models.sbd.windows import Windows
 
 
@@ -73,8 +74,11 @@ def choose(
     table: Windows,
     column: str,
     confidence: float,
+    beside: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Choose a candidate: once without each family, for honest figures, and once with them all.
+
+    Candidates named ``beside`` get their merits and verdicts, and are never chosen.
 
     Returns
     -------
@@ -85,14 +89,15 @@ def choose(
     """
     families = predictions.filter(pl.col("protocol") == "family")["split"].unique().sort()
     merits, verdicts = {}, {}
+    eligible = [name for name in candidates if name not in beside]
     for name in candidates:
         rows, p = outer(predictions, name)
         if rows.size == 0:
             return {}
         merits[name] = merit(rows, p, table, column)
-        verdicts[name] = accumulate.fit(p, table.y[rows], table.group[rows], confidence)
+        verdicts[name] = _fitted(name, p, table, rows, confidence)
     result: dict[str, Any] = {
-        "chosen": max(merits, key=lambda name: merits[name]),
+        "chosen": max(eligible, key=lambda name: merits[name]),
         "merits": merits,
         "verdicts": verdicts,
         "outer": {},
@@ -105,11 +110,22 @@ def choose(
             if rows.size == 0:
                 break
             scores[name] = merit(rows, p, table, column)
-            fitted[name] = accumulate.fit(p, table.y[rows], table.group[rows], confidence)
+            fitted[name] = _fitted(name, p, table, rows, confidence)
         if len(scores) == len(candidates):
             result["outer"][family] = {
-                "chosen": max(scores, key=lambda name: scores[name]),
+                "chosen": max(eligible, key=scores.__getitem__),
                 "merits": scores,
                 "verdicts": fitted,
             }
     return result
+
+
+def _fitted(
+    name: str,
+    probability: NDArray[np.float64],
+    table: Windows,
+    rows: NDArray[np.int64],
+    confidence: float,
+) -> VerdictSettings:
+    y, group = table.y[rows], table.group[rows]
+    return accumulate.fit(probability, y, group, confidence, BOUNDS.get(name))

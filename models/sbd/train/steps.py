@@ -19,6 +19,7 @@ from models.sbd.results.verdicts import CALIBRATION, LOFO, PLUS
 from models.sbd.train import ranking, search, selection
 from models.sbd.train.candidates import all_model_specs
 from models.sbd.train.job import Job
+from models.sbd.train.model_specs import KERNEL
 
 
 def step_search(job: Job) -> dict[str, Any]:
@@ -71,7 +72,8 @@ def write_tables(job: Job, predictions: pl.DataFrame, candidates: list[str]) -> 
     """Write every result table of the protocol and return the headline figures."""
     params, table = job.params, job.table
     column = params.protocol.family_column
-    found = selection.choose(predictions, candidates, table, column, params.plus.confidence)
+    confidence = params.plus.confidence
+    found = selection.choose(predictions, candidates, table, column, confidence, [KERNEL])
     choice = PLUS.write(job.out, found)
     outer = {} if choice is None else choice.outer
     fitted = {

@@ -14,6 +14,7 @@ _KINDS = {
 }
 _OTHERS = {
     "smartsbd-plus": "smartsbd-plus, chosen without the family",
+    "smartsbd-plus-kernel": "smartsbd-plus-kernel, integers alone",
     "threshold": "One threshold on the RTT correlation",
     "sbd": "SBD (Ferlin; RFC 8382)",
     "dwc": "DWC",
