@@ -1,4 +1,4 @@
-"""What a verdict costs: SmartSBD's features and tree as exported C, by length of the window.
+"""What a verdict costs: features and model as exported C, by length of the window.
 
 Everything is compiled as for a kernel (no SIMD, no floats), fed with made-up connections whose
 min RTTs give windows of so many points, and timed in interleaved rounds of which the shortest
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from export.feature_code.feed import Feed, build_feed
+from export.feature_code.verdicts import integer_verdicts
 from export.params import Options
 from export.source import Source, source_of
 from export.targets import emit
@@ -30,7 +31,9 @@ from features.fixed_series import Calls
 from features.params import SbdParams
 from pipelines.sources import open_model
 
-MODELS = ("smartsbd-dt", "smartsbd-rf")
+MODELS = ("smartsbd-dt", "smartsbd-rf", "smartsbd-plus-kernel")
+TWO_ALONE = frozenset({"smartsbd-plus-kernel"})
+"""Models whose features are exported for two subflows alone."""
 BASES_US = {
     50: (20_000, 20_000),
     100: (20_000, 40_000),
@@ -38,8 +41,13 @@ BASES_US = {
     1024: (20_000, 440_000),
 }
 """Points of a window -> min RTTs: 50 larger min RTTs long, one point per smaller one."""
-WINDOWS = 6
-LIMITS_US = {"sbd_classify at length 100": 100.0, "tree alone": 0.04}
+WINDOWS = 8
+"""As many as the features of ``smartsbd-plus-kernel`` look back on; the dearest one counts."""
+LIMITS_US = {
+    "sbd_classify at length 100": 100.0,
+    "sbd_classify of smartsbd-plus-kernel at length 100": 50.0,
+    "tree alone": 0.04,
+}
 TIMEOUT_S = 120.0
 
 
@@ -121,7 +129,10 @@ def checked(source: Source, feed: Feed, made: Calls) -> dict:
     settings = SbdParams.parse(source.feature_settings, source.name)
     meant = evaluate_pairs(made, -1, feed.subflows, settings, source.features)
     (answer,) = feed.run([(made, -1)], TIMEOUT_S)
-    wrong = answer.unlike(meant, source.form.evaluate(meant.x).classes)
+    found = source.form.evaluate(meant.x)
+    settled = integer_verdicts(source.verdicts, source.form)
+    verdicts = settled.run(found.scores.tolist()) if settled else None
+    wrong = answer.unlike(meant, found.classes, verdicts)
     return {"windows": len(meant.window), "wrong": wrong}
 
 
@@ -134,6 +145,8 @@ def main() -> int:
     for name in MODELS:
         with tempfile.TemporaryDirectory() as held:
             report["models"][name] = measure(name, Path(held), args.repeats)
+        if name in TWO_ALONE:
+            continue
         with tempfile.TemporaryDirectory() as held:
             three = measure_three(name, Path(held), args.repeats)
             report["models"][name]["three_subflows"] = three
@@ -149,7 +162,9 @@ def main() -> int:
         for points, cell in r["lengths"].items():
             times = f"{cell['features_ns'] / 1e3:>14.2f}{cell['classify_ns'] / 1e3:>14.2f}"
             print(f"  {points:>8}{times}{cell['sample_ns']:>12.1f}{cell['wrong']:>7}")
-        three = r["three_subflows"]
+        three = r.get("three_subflows")
+        if three is None:
+            continue
         print(f"  three subflows: {three['state_bytes']} per connection")
         print(f"  {'points':>8}{'pair us':>14}{'partition us':>14}{'sample ns':>12}{'wrong':>7}")
         for points, cell in three["lengths"].items():

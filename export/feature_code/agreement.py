@@ -33,16 +33,16 @@ from export.bundle.manifest import Bundle
 from export.bundle.plain_files import Broken
 from export.bundle.reemit import read_emitted
 from export.feature_code.feed import Feed
-from export.feature_code.sbd import feed_of, made_for
+from export.feature_code.sbd import feed_of, made_for, meant_verdicts
 from export.fixed import to_integers
 from export.onnx.run import decided, predict
 from export.toolchain.harness import CannotRun
-from features import smartsbd
 from features.arrays import Float, Int
 from features.fixed_sbd import evaluate_pairs, needs_throughput, wifi_of
 from features.fixed_series import calls
 from features.pairs import choose_subflows, pair_windows
 from features.params import SbdParams
+from features.sbd import compute, features_of
 from features.windows import Window
 
 BATCH = 64
@@ -82,7 +82,8 @@ class Agreement:
         answers = self.feed.run(given_to, TIMEOUT_S)
         for (row, kept, chosen, given, wifi), answer in zip(made, answers, strict=True):
             meant = evaluate_pairs(given, wifi, self.feed.subflows, self.params, features)
-            self.mismatches += answer.unlike(meant, self._form_classes(meant.x))
+            verdicts = meant_verdicts(self.bundle, meant.x)
+            self.mismatches += answer.unlike(meant, self._form_classes(meant.x), verdicts)
             found = pair_windows(row, kept, self.params)[0]
             floats = self._floats([window for _, window in found])
             keys = [(window.index, *pair) for pair, window in found]
@@ -125,11 +126,12 @@ class Agreement:
         }
 
     def _floats(self, found: Sequence[Window]) -> Float:
-        columns = [f.name for f in smartsbd.FEATURES]
+        family = self.bundle.manifest["family"]
+        columns = [f.name for f in features_of(family)]
         chosen = [columns.index(f.name) for f in self.bundle.features]
         if not found:
             return np.empty((0, len(chosen)))
-        return np.asarray(smartsbd.compute(found)[:, chosen])
+        return np.asarray(compute(family, found)[:, chosen])
 
     def _form_classes(self, x: Int) -> Int:
         if self.bundle.form is None:
@@ -188,7 +190,7 @@ def _begin(path: Path, work: Path) -> Agreement:
     if "companion" not in targets.get("c", {}) or "onnx" not in targets:
         raise UserError(
             f"{path}: has no computation of features or no float model: export a model of the "
-            "family smartsbd with -t c -t onnx"
+            "families smartsbd or smartsbd-plus-kernel with -t c -t onnx"
         )
     work.mkdir()
     bundle = bundle.copied(work / "bundle")

@@ -180,7 +180,7 @@ def prove(bundle: Bundle, params: VerifyParams, work: Path) -> dict[str, Any]:
     for meant, answer in zip(wanted, feed.run(made, params.timeout_s), strict=True):
         classes = _classes(bundle, meant.x)
         windows += len(meant.window)
-        mismatches += answer.unlike(meant, classes, _verdicts(bundle, meant.x))
+        mismatches += answer.unlike(meant, classes, meant_verdicts(bundle, meant.x))
     return {
         "windows": windows,
         "mismatches": mismatches,
@@ -214,7 +214,11 @@ def feed_of(bundle: Bundle, work: Path, timeout_s: float) -> Feed:
     return build_feed(*made_of, features=len(bundle.features), subflows=subflows)
 
 
-def _verdicts(bundle: Bundle, x: np.ndarray[Any, Any]) -> list[int] | None:
+def meant_verdicts(bundle: Bundle, x: np.ndarray[Any, Any]) -> list[int] | None:
+    """Verdicts after each of a connection's windows, of which ``x`` are the features.
+
+    None for a model whose verdicts don't travel.
+    """
     settings = integer_verdicts(bundle.manifest.get("verdicts", {}), bundle.form)
     if settings is None or bundle.form is None:
         return None

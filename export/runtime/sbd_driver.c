@@ -143,11 +143,14 @@ static double shorter(double *best, double begun, size_t times)
 	return now;
 }
 
-/* The shortest of many rounds: what the machine does when nobody disturbs it. */
+/*
+ * The shortest of many rounds, which is what the machine does when nobody disturbs it, and of the
+ * windows the dearest: the first ones of a connection may have less to look back on.
+ */
 static void measure(void *s, const struct call *calls, size_t n, void **kept, int windows,
 		    int rounds, int32_t *x)
 {
-	double best[TIMES] = { 1e300, 1e300, 1e300, 1e300 };
+	double best[TIMES] = { 1e300 };
 	uint8_t group[SUBFLOWS];
 
 	for (int round = 0; round < rounds; round++) {
@@ -156,16 +159,24 @@ static void measure(void *s, const struct call *calls, size_t n, void **kept, in
 		for (size_t i = 0; i < n; i++)
 			feed(s, calls + i);
 		shorter(best, begun, n);
-		for (int w = 0; w < windows; w++) {
+	}
+	for (int w = 0; w < windows; w++) {
+		double mine[TIMES] = { 0, 1e300, 1e300, 1e300 };
+
+		for (int round = 0; round < rounds; round++) {
+			double begun;
+
 			unit_again(kept[w]);
 			begun = now_ns();
 			features_of(kept[w], 0, 1, x);
-			begun = shorter(best + 1, begun, 1);
+			begun = shorter(mine + 1, begun, 1);
 			class_of(kept[w], 0, 1);
-			begun = shorter(best + 2, begun, 1);
+			begun = shorter(mine + 2, begun, 1);
 			partition_of(kept[w], group);
-			shorter(best + 3, begun, 1);
+			shorter(mine + 3, begun, 1);
 		}
+		for (int i = 1; i < TIMES; i++)
+			best[i] = mine[i] > best[i] ? mine[i] : best[i];
 	}
 	fprintf(stderr, "%.2f %.2f %.2f %.2f\n", best[0], best[1], best[2], best[3]);
 }
