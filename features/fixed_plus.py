@@ -31,9 +31,9 @@ POINTS = 128
 BLOCKS = 8
 """Windows that the long features look at, the present one included."""
 VALUE_BITS = 14
-"""Of a queueing delay, in units of the window's own largest."""
+"""Length of a queueing delay, in units of the window's own largest."""
 LEVEL_BITS = 11
-"""Of these, what ranks and distributions look at."""
+"""Length of the upper part that ranks and distributions look at."""
 MEAN_BITS = 2
 """Binary places that moving averages have beyond these."""
 LOW_PASS_RTTS = 6
@@ -98,7 +98,7 @@ def block(rtt_us: Int, congested: NDArray[np.bool_], step_q16: int) -> Block:
     rtt_us : int64 array [2, n]
     congested : bool array [2, n]
     step_q16 : int
-        Of the grid, in 1/65536 us.
+        The grid's step in 1/65536 us.
     """
     points = rtt_us.shape[1]
     stride = -(-points // POINTS)

@@ -211,7 +211,7 @@ class Cut:
     Attributes
     ----------
     index : int
-        Of the window.
+        The window's number.
     pair : (int, int)
         Its subflows, the smaller first. In the others the WiFi subflow is the first one.
     min_rtt_us, base_us : (int, int)
