@@ -129,7 +129,8 @@ class Flow(Part):
     Without ``byte_counting`` the window grows by ACKs, not by what they acknowledge (RFC 5681
     against RFC 3465 and Linux), which under delayed ACKs is half as fast. A receiving application
     that looks at its socket only every ``read_every_ms`` keeps the window from moving between:
-    what arrived in order is acknowledged when it reads, as in Linux.
+    what arrived in order is acknowledged when it reads, as in Linux. ``metric`` is the name under
+    which the flow's goodput stands among the metrics besides.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Flow(Part):
     pacing: bool | None = None
     ecn: bool | None = None
     measure: bool = True
+    metric: Literal["node_a_mbps", "node_b_mbps"] | None = None
     target_delay_ms: Span = 50.0
     k: float = Field(default=7.0, gt=0, le=1e6)
 

@@ -26,6 +26,8 @@ UNITS = {
     "cwnd_mad": "mean absolute deviation of a subflow's window over samples (segments)",
     "queue_mad": "mean absolute deviation of the bottleneck's queue over samples (packets)",
     "timeouts": "retransmission timeouts",
+    "node_a_mbps": "goodput of a scenario's node A, a TCP flow (Mbit/s)",
+    "node_b_mbps": "goodput of a scenario's node B, an MPTCP flow (Mbit/s)",
     "decision_us": "what a decision of a control from outside costs here (us)",
 }
 """Metric -> what it is. A metric that a scenario doesn't have is absent."""
@@ -112,6 +114,11 @@ def _summed_up(
         for i in measured
     }
     share = np.array(list(rates.values()))
+    named = {
+        metric: rates[network.flow_names[i]]
+        for i in measured
+        if (metric := network.flow_of[i].metric) is not None
+    }
     subs = [
         k for k in range(len(network.state.sub)) if int(network.state.sub["conn"][k]) in measured
     ]
@@ -139,6 +146,7 @@ def _summed_up(
         deviation = np.abs(windows - windows.mean(axis=0)).mean(axis=0)
         result["cwnd_mad"] = float(deviation[subs].mean())
     result["queue_mad"] = float(np.abs(queues[:, at] - queues[:, at].mean()).mean())
+    result |= named
     result["flows"] = rates
     return result
 

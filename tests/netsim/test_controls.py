@@ -8,8 +8,9 @@ import pytest
 
 from data.netsim.cc import CONTROLS, fields, module
 from data.netsim.cc.dispatch import HOOKS
+from data.netsim.metrics import simulate
 from data.netsim.network import Network
-from data.netsim.scenario import Scenario
+from data.netsim.scenario import Scenario, load
 
 pytestmark = pytest.mark.xdist_group("netsim")
 
@@ -84,7 +85,7 @@ def test_delay_based_controls_keep_the_queue_short(controller: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("controller", "least"), [("bbr", 0.8), ("westwood", 0.5)])
+@pytest.mark.parametrize(("controller", "least"), [("bbr", 0.8), ("westwood", 0.5), ("mpcdg", 0.8)])
 def test_random_loss_hurts_some_less(controller: str, least: float) -> None:
     reno = mbps(one("reno", 60.0, loss=0.01))
     assert mbps(one(controller, 60.0, loss=0.01)) > max(least * 9.65, 1.05 * reno)
@@ -113,9 +114,24 @@ def test_dctcp_holds_the_queue_at_the_mark() -> None:
 def test_coupled_controls_are_fairer_than_uncoupled() -> None:
     alone = sum(shared("reno", seed) for seed in (1, 2, 3)) / 3
     assert alone > 1.5
-    for controller in ("lia", "olia", "balia"):
+    for controller in ("lia", "olia", "balia", "mpcdg"):
         ratio = sum(shared(controller, seed) for seed in (1, 2, 3)) / 3
         assert 0.5 < ratio < 0.85 * alone, controller
+
+
+def test_mpcdg_takes_what_lia_leaves_and_nothing_from_others() -> None:
+    settings = {
+        "links.core.queue_packets": 20, "links.core.loss": 0.005,
+        "links.core.delay_ms": 20, "links.back.delay_ms": 20,
+    }  # fmt: skip
+    spec = load("mpcdg-table1", settings)[""]
+    runs = {name: [simulate(spec, name, seed) for seed in range(4)] for name in ("lia", "mpcdg")}
+    a, b = (
+        sum(r[metric] for r in runs["mpcdg"]) / sum(r[metric] for r in runs["lia"])
+        for metric in ("node_a_mbps", "node_b_mbps")
+    )
+    assert a > 0.97
+    assert b > 1.05
 
 
 def test_agent_sets_the_window() -> None:

@@ -31,12 +31,13 @@ CONTROLS: dict[str, str] = {
     "olia": "data.netsim.cc.olia",
     "balia": "data.netsim.cc.balia",
     "wvegas": "data.netsim.cc.wvegas",
+    "mpcdg": "data.netsim.cc.mpcdg",
     "nuwa": "data.netsim.cc.nuwa",
     "agent": "data.netsim.cc.agent",
 }
 """name -> module; the place in this dict is the number that the event loop knows it by."""
-COUPLED = ("lia", "olia", "balia", "wvegas")
-"""Controls that a connection's subflows share; with one subflow they are Reno or Vegas."""
+COUPLED = ("lia", "olia", "balia", "wvegas", "mpcdg")
+"""Controls that a connection's subflows share; with one they are Reno, Vegas, or much like CDG."""
 
 
 def module(name: str) -> ModuleType:

@@ -40,7 +40,7 @@ def acked(subs: Any, c: Any, s: Any, acked: int, rtt: int, marks: int, now: int)
 
 
 @compiled
-def _gradient(s: Any) -> float:
+def gradient_ms(s: Any) -> float:
     """Smoothed rise per round (ms) of the smallest or the largest RTT; notes the queue's state."""
     s.cg_smooth_min += ((s.cg_min - s.cg_old_min) / 1e6 - s.cg_smooth_min) / 8.0
     s.cg_smooth_max += ((s.cg_max - s.cg_old_max) / 1e6 - s.cg_smooth_max) / 8.0
@@ -52,7 +52,8 @@ def _gradient(s: Any) -> float:
 
 
 @compiled
-def _backs_off(s: Any, gradient: float) -> bool:
+def backs_off(s: Any, gradient: float) -> bool:
+    """Whether chance has it, and backing off has helped of late."""
     s.random = (1103515245 * s.random + 12345) % 2147483648
     if s.random / 2147483648.0 <= math.exp(-gradient / _G_MS):
         return False
@@ -69,13 +70,13 @@ def _backs_off(s: Any, gradient: float) -> bool:
 def avoid(subs: Any, c: Any, s: Any, acked: int, now: int) -> None:
     """Once a round a chance to back off; else Reno's growth."""
     if s.snd_una > s.cg_end and s.cg_min < FAR:
-        gradient = _gradient(s) if s.cg_old_min >= 0 else 0.0
+        gradient = gradient_ms(s) if s.cg_old_min >= 0 else 0.0
         s.cg_old_min = s.cg_min
         s.cg_old_max = s.cg_max
         s.cg_min = FAR
         s.cg_max = 0
         s.cg_end = s.snd_nxt
-        if gradient > 0.0 and _backs_off(s, gradient):
+        if gradient > 0.0 and backs_off(s, gradient):
             s.cg_shadow = max(s.cg_shadow, s.cwnd)
             s.cwnd = max(2, int(s.cwnd * _BETA))
             s.ssthresh = s.cwnd

@@ -147,8 +147,30 @@ def _queues(variants: dict[str, Scenario], results: Results, _: int) -> Any:
     return figure
 
 
+def _intervals_of_time(variants: dict[str, Scenario], _: Results, seeds: int) -> Any:
+    """Draw node B's goodput in intervals of 10 s, as bars for three controls."""
+    from data.netsim.metrics import shares
+
+    figure, axes = _axes(2)
+    figure.set_size_inches(10.0, 2.8)
+    for axis, label in zip(axes, ("", "two links"), strict=True):
+        for place, cc in enumerate(("mpcdg", "lia", "reno")):
+            runs = [shares(variants[label], cc, seed, 10.0)["mptcp"] for seed in range(seeds)]
+            means = np.mean(runs, axis=0)
+            error = 1.96 * np.std(runs, axis=0) / len(runs) ** 0.5
+            ends = 10 * (np.arange(len(means)) + 1)
+            axis.bar(ends + 2.7 * (place - 1), means, 2.5, yerr=error, color=COLOURS[place],
+                     label="uncoupled" if cc == "reno" else cc)  # fmt: skip
+        axis.set(xlabel="end of the interval (s)", ylabel="node B (Mbit/s)")
+        axis.set_title(label or "as in Table 1")
+    axes[0].legend()
+    figure.tight_layout()
+    return figure
+
+
 FIGURES: dict[str, tuple[Any, str]] = {
     "macc-fig4": (_queues, "MA-CC's Fig. 4 for three controls behind four queue disciplines"),
+    "mpcdg-table1": (_intervals_of_time, "MP-CDG's Table 2: node B over time, means over seeds"),
     "nuwa-fig8": (_shares, "Nuwa's Fig. 8: goodput of each flow, means over seeds"),
     "nuwa-fig9": (_sweep, "Nuwa's Fig. 9: goodput, delay and loss over k"),
     "tcco-fig11": (_buffers, "TCCO's Fig. 11(a): goodput over the bottleneck's queue"),
