@@ -58,6 +58,13 @@ FAMILIES: dict[str, Registered] = {
         "smartsbd",
         "classifiers of shared bottlenecks (SmartSBD)",
     ),
+    "qos": Registered(
+        "models.qos.family",
+        "models.qos.params",
+        ("qos",),
+        "qos",
+        "a Bayesian network from a stream's context to its quality (MP-CDG)",
+    ),
 }
 """Name, as in ``cczoo train NAME`` and ``models.NAME`` of ``params.yaml``, -> the family."""
 

@@ -16,6 +16,7 @@ EXTRAS: dict[str, str] = {
     "msgpack": "rl",
     "onnxscript": "train",
     "pettingzoo": "rl",
+    "pgmpy": "train",
     "pyarrow": "train",
     "ray": "train",
     "ruamel": "repro",

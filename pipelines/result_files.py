@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.results import ResultFile
+from models.qos.results import QOS
 from models.sbd.results.accuracy import MIXED, RULES, TABLE5, TABLE6, TRANSFER
 from models.sbd.results.automl import AUTO_TABLE5, SEARCHED, SPLIT
 from models.sbd.results.budget import PARETO
@@ -29,6 +30,7 @@ FILES: dict[str, ResultFile[Any]] = {
     },
     **{f"neural/{file.name}": file for file in (CHOICE, NEURAL, CURVE)},
     **{f"groups/{file.name}": file for file in (GROUPS, KEPT)},
+    f"qos/{QOS.name}": QOS,
     f"auto/{SEARCHED.name}": SEARCHED,
     **{f"auto-table5/{file.name}": file for file in (AUTO_TABLE5, SPLIT)},
     f"budget/{PARETO.name}": PARETO,

@@ -73,6 +73,15 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         ("pipelines.sbd.neural_job", "NeuralJob"),
         ("pipelines.sbd.neural_fit", "fit"),
     ),
+    "qos": (
+        *COMMAND,
+        ("pipelines.qos.command", "run"),
+        ("pipelines.qos.sessions", "run"),
+        ("pipelines.train", "add_arguments"),
+        ("pipelines.train_family", "run"),
+        ("models.qos.family", "train"),
+        ("models.qos.family", "card"),
+    ),
     "fit": (
         *COMMAND,
         *TRAIN,

@@ -144,7 +144,7 @@ class Flow(Part):
     stop_s: Length | None = None
     size_bytes: Bytes | None = Field(default=None, gt=0)
     rate_mbps: Rate | None = None
-    scheduler: Literal["minrtt", "roundrobin", "redundant"] = "minrtt"
+    scheduler: Literal["minrtt", "roundrobin", "redundant", "qos"] = "minrtt"
     segment_bytes: int = Field(default=1448, gt=0, le=65000)
     header_bytes: int = Field(default=52, ge=20, le=1000)
     window_bytes: Bytes = Field(default=6_291_456, gt=0)

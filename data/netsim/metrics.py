@@ -26,6 +26,7 @@ UNITS = {
     "cwnd_mad": "mean absolute deviation of a subflow's window over samples (segments)",
     "queue_mad": "mean absolute deviation of the bottleneck's queue over samples (packets)",
     "timeouts": "retransmission timeouts",
+    "reorder_kb": "data that waits at the receiver for earlier data, mean (kB)",
     "node_a_mbps": "goodput of a scenario's node A, a TCP flow (Mbit/s)",
     "node_b_mbps": "goodput of a scenario's node B, an MPTCP flow (Mbit/s)",
     "decision_us": "what a decision of a control from outside costs here (us)",
@@ -114,7 +115,7 @@ def _summed_up(
         for i in measured
     }
     share = np.array(list(rates.values()))
-    named = {
+    named: dict[str, Any] = {
         metric: rates[network.flow_names[i]]
         for i in measured
         if (metric := network.flow_of[i].metric) is not None
@@ -130,6 +131,10 @@ def _summed_up(
         / 1e6,
         "timeouts": float(sum(after["timeouts"][k] - before["timeouts"][k] for k in subs)),
     }
+    several = [i for i in measured if network.state.conn["sub_n"][i] > 1]
+    if several:
+        held = (after["held"] - before["held"]) * network.state.conn["payload"]
+        result["reorder_kb"] = float(held[several].sum() / 1e9 / span_s / 1e3)
     if len(share) > 1 and share.any():
         result["jain"] = float(share.sum() ** 2 / (len(share) * (share**2).sum()))
     _round_trips(result, before, after, subs, round_trips_ns(network))
@@ -175,6 +180,7 @@ def _snapshot(network: Network) -> dict[str, Any]:
     return {
         "data": state.conn["data_rcv"].copy(),
         "done": state.conn["done_t"].copy(),
+        "held": state.conn["held_sum"].copy(),
         "hist": state.hist.copy(),
         "wait": state.link["wait_sum"].copy(),
         **{

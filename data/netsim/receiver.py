@@ -78,8 +78,12 @@ def _reassemble(S: Any, s: Any, data: int) -> None:
             c.duplicates += 1
             return
         S.meta[slot] = data
+        c.held_sum += c.held * (S.g.now - c.held_t)
+        c.held_t = S.g.now
+        c.held += 1
         while S.meta[c.meta_off + (c.data_rcv & c.meta_mask)] == c.data_rcv:
             c.data_rcv += 1
+            c.held -= 1
     if c.data_rcv >= c.data_end and c.done_t < 0:
         c.done_t = S.g.now
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from data.netsim.jit import compiled
 from data.netsim.pacing import paced_out
+from data.netsim.qos_scheduler import assign, first_ready, in_order
 from data.netsim.recovery import in_flight
 from data.netsim.rings import longer_ring
-from data.netsim.state import FAR, LOSS, REDUNDANT, ROUND_ROBIN
+from data.netsim.state import FAR, LOSS, QOS, REDUNDANT, ROUND_ROBIN
 
 
 @compiled
@@ -20,6 +21,8 @@ def choose(S: Any, c: Any) -> int:
     """
     best = -1
     best_rtt = FAR
+    if c.scheduler == QOS and c.sub_n > 1:
+        return _by_score(S, c)
     for k in range(c.sub_n):
         si = c.sub0 + (k + c.next_sub) % c.sub_n
         s = S.sub[si]
@@ -40,6 +43,26 @@ def choose(S: Any, c: Any) -> int:
     if c.scheduler == ROUND_ROBIN and best >= 0:
         c.next_sub = (best - c.sub0 + 1) % c.sub_n
     return best
+
+
+@compiled
+def _by_score(S: Any, c: Any) -> int:
+    """Subflow with data of its own to send; if none has any, the best one gets some."""
+    for _ in range(2):
+        best = -1
+        for si in range(c.sub0, c.sub0 + c.sub_n):
+            s = S.sub[si]
+            if (
+                first_ready(S, c, s, best)
+                and in_flight(s) < s.cwnd
+                and not ring_full(S, s)
+                and not (s.stale != 0 and _any_fresh(S, c))
+                and not paced_out(S, si, s)
+            ):
+                best = si
+        if best >= 0 or not assign(S, c):
+            return best
+    return -1
 
 
 @compiled
@@ -67,7 +90,7 @@ def has_data(S: Any, c: Any, s: Any) -> bool:
     if c.scheduler == REDUNDANT:
         limit = min(c.data_end, c.edge)
         return bool(max(s.redundant_nxt, c.data_una) < limit)
-    if c.inject_head < c.inject_tail:
+    if c.inject_head < c.inject_tail or s.queue_from < s.queue_to:
         return True
     return bool(c.data_nxt < c.data_end and c.data_nxt < c.edge)
 
@@ -87,6 +110,9 @@ def next_data(S: Any, c: Any, s: Any) -> int:
         c.inject_head += 1
         if data >= c.data_una:
             return int(data)
+    if s.queue_from < s.queue_to:
+        s.queue_from += 1
+        return int(s.queue_from - 1)
     if c.data_nxt < c.data_end and c.data_nxt < c.edge:
         c.data_nxt += 1
         return int(c.data_nxt - 1)
@@ -101,3 +127,9 @@ def hand_over(S: Any, c: Any, s: Any) -> None:
         if X.dsn >= c.data_una and c.inject_tail - c.inject_head <= c.inject_mask:
             S.inject[c.inject_off + (c.inject_tail & c.inject_mask)] = X.dsn
             c.inject_tail += 1
+    while s.queue_from < s.queue_to and c.inject_tail - c.inject_head <= c.inject_mask:
+        S.inject[c.inject_off + (c.inject_tail & c.inject_mask)] = s.queue_from
+        c.inject_tail += 1
+        s.queue_from += 1
+    if c.scheduler == QOS:
+        in_order(S, c)

@@ -36,8 +36,10 @@ F_SACKED, F_LOST, F_RETRANS, F_EVER = 1, 2, 4, 8
 DROPTAIL, RED, PIE, CODEL, AGENT_DROP = range(5)
 QUEUES = {"droptail": DROPTAIL, "red": RED, "pie": PIE, "codel": CODEL, "agent": AGENT_DROP}
 NO_LOSS, BERNOULLI, GILBERT = range(3)
-MINRTT, ROUND_ROBIN, REDUNDANT = range(3)
-SCHEDULERS = {"minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT}
+MINRTT, ROUND_ROBIN, REDUNDANT, QOS = range(4)
+SCHEDULERS = {
+    "minrtt": MINRTT, "roundrobin": ROUND_ROBIN, "redundant": REDUNDANT, "qos": QOS,
+}  # fmt: skip
 
 # Why the event loop came back before its time.
 DONE, NEED_PACKETS, NEED_LOG, NEED_HEAP, NEED_RING = range(5)
@@ -145,7 +147,7 @@ CONNECTION = record(
     # the rest
     start="i8", stop="i8", started="i8", total="i8", app_interval="i8", app_chunk="i8",
     meta_off="i8", meta_mask="i8", inject_off="i8", inject_mask="i8", duplicates="i8",
-    ring_need="i8",
+    ring_need="i8", held="i8", held_t="i8", held_sum="i8",
 )  # fmt: skip
 
 # Eight to a cache line, those that are needed together side by side.
@@ -167,6 +169,9 @@ _SUBFLOW_INTEGERS = """
     mask_max room redundant_nxt prior_cwnd prior_ssthresh prr_delivered prr_out retrans_stamp
     pace_next tlp_t reo_ev pace_at pace_ev pace_burst ack_delay agent_cwnd target_delay
     random retransmitted timeouts granted
+    # what the QoS scheduler keeps: its own queue, and the period of its loss rate
+    queue_from queue_to period period_begin period_sent period_lost period_rtt_sum period_rtt_n
+    rtt_low rtt_high
 """
 
 SUBFLOW_FIELDS = {
@@ -174,7 +179,7 @@ SUBFLOW_FIELDS = {
     for line in _SUBFLOW_INTEGERS.splitlines()
     for name in line.split()
     if not line.strip().startswith("#")
-} | {"pacing_rate": "f8", "agent_k": "f8", "growth": "f8"}
+} | {"pacing_rate": "f8", "agent_k": "f8", "growth": "f8", "loss_seen": "f8"}
 """Fields of a subflow's record; `pacing_rate` in bytes/s, `agent_k` Nuwa's k."""
 
 # Two in a cache line: with many flows these are much of what an event touches.

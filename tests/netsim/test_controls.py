@@ -191,7 +191,12 @@ def test_gilbert_losses_come_in_bursts_at_the_stationary_rate() -> None:
 
 @pytest.mark.parametrize(
     ("scheduler", "low", "high"),
-    [("minrtt", 13.0, 14.5), ("roundrobin", 13.0, 14.5), ("redundant", 8.5, 9.7)],
+    [
+        ("minrtt", 13.0, 14.5),
+        ("roundrobin", 13.0, 14.5),
+        ("redundant", 8.5, 9.7),
+        ("qos", 13.0, 14.5),
+    ],
 )
 def test_schedulers(scheduler: str, low: float, high: float) -> None:
     tree = {
@@ -206,6 +211,27 @@ def test_schedulers(scheduler: str, low: float, high: float) -> None:
     network = Network(Scenario.parse(tree, "test"), "reno", seed=1)
     network.advance(30.0)
     assert low < mbps(network) < high
+
+
+def test_a_dead_paths_queue_goes_to_the_other_in_order() -> None:
+    tree = {
+        "links": {
+            "a": {"steps": [[0, 10.0], [2.0, 0.001]], "period_s": 600, "delay_ms": 10.0,
+                  "queue_packets": 60},
+            "b": {"rate_mbps": 5.0, "delay_ms": 30.0, "queue_packets": 60},
+            "r": {"delay_ms": 10.0},
+        },
+        "flows": [{"name": "f", "scheduler": "qos", "size_bytes": 6_000_000, "paths": [
+            {"forward": ["a"], "back": ["r"]}, {"forward": ["b"], "back": ["r"]}]}],
+    }  # fmt: skip
+    network = Network(Scenario.parse(tree, "test"), "lia", seed=1)
+    network.advance(20.0)
+    connection = network.connection(0)
+    assert connection["done_t"] > 0
+    assert connection["held"] == 0
+    assert network.subflows(0)["timeouts"][0] > 0
+    first = network.subflows(0)[0]
+    assert first["queue_from"] == first["queue_to"], "nothing stays with the dead path"
 
 
 def test_a_small_shared_buffer_blocks_the_fast_path() -> None:

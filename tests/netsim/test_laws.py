@@ -87,7 +87,7 @@ links = st.fixed_dictionaries(
             "ecn": st.booleans(),
             "window_bytes": st.integers(20_000, 2_000_000),
             "size_bytes": st.integers(1_000, 3_000_000),
-            "scheduler": st.sampled_from(["minrtt", "roundrobin", "redundant"]),
+            "scheduler": st.sampled_from(["minrtt", "roundrobin", "redundant", "qos"]),
         },
     ),
     multipath=st.booleans(),

@@ -14,9 +14,7 @@ from data.netsim.cc.reno import limited
 from data.netsim.jit import compiled
 from data.netsim.state import FAR
 
-SUMMARY = (
-    "MP-CDG: LIA's increases; backs off by chance as delay rises, for losses at capacity alone"
-)
+SUMMARY = "MP-CDG: LIA's increases, CDG's back-offs; only losses of a full path count"
 FIELDS = {"mc_low": "i8"}
 _AT_CAPACITY = 1.07
 """Load over capacity from which on a path is full; below, a loss has another cause."""

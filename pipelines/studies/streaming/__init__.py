@@ -1,0 +1,1 @@
+"""Schedulers of MPTCP judged by what viewers of a stream see."""
