@@ -110,6 +110,9 @@ def other_values(x: Float, test: NDArray[np.bool_], counts: list[int], strategy:
 
     columns = []
     for i, count in enumerate(counts):
+        if count == 1:
+            columns.append(np.zeros(len(x)))
+            continue
         more = {"quantile_method": "averaged_inverted_cdf"} if strategy == "quantile" else {}
         bins = KBinsDiscretizer(
             n_bins=count,
