@@ -68,6 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "envs": Benchmark(quick=("--steps", "2000", "--pairs", "1", "--threads2", "0")),
     "train": Benchmark(quick=("--repeats", "2")),
     "kills": Benchmark(quick=("--kills", "3")),
+    "qos": Benchmark(quick=("--pgmpy", "5")),
 }
 """Name of a result, and of ``benchmarks/<name>.py`` unless told -> how it is run."""
 

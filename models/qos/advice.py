@@ -1,6 +1,7 @@
 """Which settings make a wanted quality most probable, from the table that an entry holds.
 
-Nothing but Python's own library is imported: an answer takes milliseconds from a cold start.
+Nothing but Python's own library is imported: an answer takes milliseconds from a cold start. There
+is no dataclass here, for these import `inspect`, which takes longer than all else.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from data.errors import UserError, unknown_name
 
@@ -20,16 +20,14 @@ ZOO = Path(__file__).resolve().parents[1] / "zoo"
 DEFAULT = "qos-bn"
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Settings, by name, and the probability of the target with them."""
 
     settings: Mapping[str, str]
     probability: float
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Content of ``advice.json``."""
 
     content: Mapping[str, Any]

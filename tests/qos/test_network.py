@@ -137,7 +137,8 @@ def test_advice_is_the_posterior(entry: store.ZooModel) -> None:
     target, given = {"psnr": "good", "buffer": "high"}, {"bw1": "low", "delay2": "high"}
     wanted = table.checked(target, "--target")
     found = table.ranked(target, given)
-    assert len(found) == len(table.variables["bw2"]["values"]) * len(table.variables["rate"]["values"])
+    free = [len(table.variables[name]["values"]) for name in ("bw2", "rate")]
+    assert len(found) == free[0] * free[1]
     for choice in found:
         known = table.checked({**choice.settings, **given}, "--given")
         both = network.posterior(list(wanted), known)
