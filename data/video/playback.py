@@ -42,8 +42,8 @@ class Playback:
     buffer_s : array
         Media that waits in the player, mean over the time from the first picture to the end.
     psnr_db : array
-        Of the mean distortion from `nominal_s` on: that of coding while pictures move, else
-        `FROZEN_MSE`.
+        Quality of the mean distortion from `nominal_s` on: that of coding while pictures move,
+        else `FROZEN_MSE`.
     """
 
     startup_s: Float

@@ -59,18 +59,18 @@ class Qos(Result):
         Variable -> borders between its values, in its unit.
     rmse : dict
         Variable -> error of the sum of one, two, ... Gaussians, over the density's maximum.
-    structures, discretisers : list
-    learned : list
+    structures, discretisers : tuple
+    learned : tuple
         Arrows of the structure that was learned, cause and effect.
     """
 
     sessions: int
     held_out: int
-    edges: dict[str, list[float]]
-    rmse: dict[str, list[float]]
-    structures: list[StructureRow]
-    discretisers: list[DiscretiserRow]
-    learned: list[tuple[str, str]]
+    edges: dict[str, tuple[float, ...]]
+    rmse: dict[str, tuple[float, ...]]
+    structures: tuple[StructureRow, ...]
+    discretisers: tuple[DiscretiserRow, ...]
+    learned: tuple[tuple[str, ...], ...]
 
 
 QOS = ResultFile("qos.json", Qos, "cczoo train qos")

@@ -1,4 +1,4 @@
-"""Which settings make a wanted quality most probable."""
+"""Advise on settings: those that make a wanted quality most probable."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
         return 0
     wanted = ", ".join(f"{name}={value}" for name, value in target.items())
-    print(f"{_told(best)}: {wanted} with probability {best.probability:.3f}")
+    print(f"{_described(best)}: {wanted} with probability {best.probability:.3f}")
     if second is not None:
-        print(f"runner-up: {_told(second)}: {second.probability:.3f}")
+        print(f"runner-up: {_described(second)}: {second.probability:.3f}")
     return 0
 
 
-def _told(choice: object) -> str:
+def _described(choice: object) -> str:
     settings = getattr(choice, "settings", {})
     return ", ".join(f"{name}={value}" for name, value in settings.items())
