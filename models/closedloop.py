@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,7 +90,6 @@ class Player:
     def _played(self, episodes: Sequence[tuple[Scenario, int]], watch: Any) -> list[Row]:
         from models.envs.stage import Stage
         from models.rl.layout import Layout
-        from models.rl.policy import Greedy
 
         parts = [self.check(scenario) for scenario, _ in episodes]
         batch = ENVIRONMENTS[self.policy.environment].batch(self.policy.params, parts)
@@ -101,7 +101,7 @@ class Player:
             own += part.own
         stage = Stage(batch, networks, own, int(self.delay_ms * 1e3))
         with one_thread():
-            act = Greedy(self.policy.module(Layout.of(batch)))
+            act = self.policy.actor(Layout.of(batch))
 
             def decide(batch: Any) -> Any:
                 actions = act(batch)
@@ -118,14 +118,13 @@ class Player:
 
     def measured_us(self) -> float:
         """Time of a decision for one simulation, once its observation is there (us, median)."""
-        from models.rl.policy import Greedy
-
         layout = self.policy.layout
         with one_thread():
-            act = Greedy(self.policy.module(layout))
+            act = self.policy.actor(layout)
             batch = SimpleNamespace(
                 num_envs=1,
                 observations=np.full((1, layout.parts, layout.features), 0.5, np.float32),
+                values=np.ones((1, layout.parts, layout.features)),
                 mask=np.ones((1, layout.parts), bool),
                 started=np.zeros(1, bool),
             )
@@ -144,8 +143,8 @@ def player(name: str, delay_ms: float = 0.0, zoo: Path | None = None) -> Player:
     Parameters
     ----------
     name : str
-        An entry of the zoo, ``macc`` for its senders and routers together, the folder of an entry
-        or the folder of a training (``reports/rl/tcco/seed-7``).
+        An entry of the zoo, ``macc`` for its senders and routers together, the folder of an entry,
+        of a training (``reports/rl/tcco/seed-7``) or of a bundle that holds a policy as ONNX.
     delay_ms : float, optional
         How long after an observation its action takes effect.
     zoo : Path, optional
@@ -168,13 +167,20 @@ def player(name: str, delay_ms: float = 0.0, zoo: Path | None = None) -> Player:
     if (folder / policies.ENTRY).is_file():
         return Player(of_entry(store.load(folder)), delay_ms)
     if (folder / "manifest.json").is_file():
-        raise UserError(
-            f"{name}: a bundle, and bundles hold no policies yet: name a zoo entry, a training's "
-            "folder, or registry:NAME"
-        )
+        return Player(_of_bundle(folder), delay_ms)
     if (folder / "meta.json").is_file():
         raise UserError(f"{name}: a model, but no policy that sets windows")
     return Player(of_training(folder), delay_ms)
+
+
+def _of_bundle(folder: Path) -> Policy:
+    """The policy in a bundle of one; its certificate says whether it was proved."""
+    from models.policies.in_onnx import of_file
+
+    files = sorted(path for path in folder.glob("*.onnx") if not path.stem.endswith("_trained"))
+    if not files:
+        raise UserError(f"{folder}: a bundle without a policy's ONNX file: export with -t onnx")
+    return replace(of_file(files[0]), name=str(folder))
 
 
 def played(

@@ -1,4 +1,4 @@
-"""Open what a command is given: a model, an ONNX file, or a function without training."""
+"""Open what a command is given: a model, a policy, an ONNX file, or a function."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def open_source(name: str, options: Options) -> Source:
     """
     from export.functions import FUNCTIONS
     from export.source import source_of
+    from models.policies import ENTRY
 
     if name in FUNCTIONS:
         return FUNCTIONS[name](options)
@@ -63,4 +64,9 @@ def open_source(name: str, options: Options) -> Source:
         from export.onnx.source import source_from_onnx
 
         return source_from_onnx(Path(name))
-    return source_of(open_model(name))
+    model = open_model(name)
+    if ENTRY in model.meta.files and "model.onnx" not in model.meta.files:
+        from export.policy.source import source_of_policy
+
+        return source_of_policy(model, options.parts)
+    return source_of(model)

@@ -7,6 +7,7 @@ import io
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
@@ -55,7 +56,6 @@ def convert(
         When PyTorch can't convert the network, or wrote another opset.
     """
     import torch
-    from onnx import checker, helper
 
     class Probability(torch.nn.Module):
         def __init__(self) -> None:
@@ -67,16 +67,59 @@ def convert(
 
     # Two rows: a batch of one would be taken for a constant.
     example = torch.tensor([[(f.low + f.high) / 2 for f in features]] * 2, dtype=torch.float32)
+    said = {**metadata(features, labels, settings), **(extra or {})}
+    ends = Ends(("features",), ("probability",))
+    return written(Probability().eval(), (example,), ends, name, said)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Names of a graph's inputs and outputs, in the order of the module's own."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def written(
+    module: torch.nn.Module, example: Any, ends: Ends, name: str, said: Mapping[str, str]
+) -> bytes:
+    """Write any module whose tensors all have a row for each observation.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    example : tuple of tensor [2, ...]
+        Its inputs; ``forward(features, *given)`` takes those after the first as ``given``.
+    ends : Ends
+    name : str
+        Graph name.
+    said : mapping
+        The file's metadata.
+
+    Returns
+    -------
+    bytes
+        The ONNX file, for any number of rows.
+
+    Raises
+    ------
+    UserError
+        When PyTorch can't convert the module, or wrote another opset.
+    """
+    import torch
+    from onnx import checker, helper
+
+    rows = {0: torch.export.Dim("N")}
     try:
         with _quiet():
             program: Any = torch.onnx.export(
-                Probability().eval(),
-                (example,),
+                module,
+                example,
                 dynamo=True,
                 opset_version=OPSET,
-                input_names=["features"],
-                output_names=["probability"],
-                dynamic_shapes={"features": {0: torch.export.Dim("N")}},
+                input_names=list(ends.inputs),
+                output_names=list(ends.outputs),
+                dynamic_shapes=(rows, tuple(rows for _ in example[1:])) if example[1:] else (rows,),
                 verbose=False,
             )
     except torch.onnx.errors.OnnxExporterError as error:
@@ -87,7 +130,7 @@ def convert(
         raise UserError(f"model {name!r}: PyTorch wrote another opset than {OPSET}")
     _strip(model)
     model.graph.name = name
-    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
+    helper.set_model_props(model, dict(said))
     checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
 

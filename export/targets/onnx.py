@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from data.errors import UserError
 from export.bundle.manifest import Bundle
+from export.bundle.manifest_schema import STORED_VECTORS
+from export.description import vectors_file
 from export.fixed import to_values
 from export.loss import apart, real_scores, size_of
 from export.onnx.child import predict_apart
@@ -24,6 +28,7 @@ from models.onnx_safe import refuse_unsafe
 
 SUMMARY = "ONNX, float32 or int8 (--set int8=true): features [N, d] -> probability [N] or scores"
 ROWS_ALONE = 8
+Floats = NDArray[np.float64]
 
 
 def emit(source: Source, options: Options) -> dict[str, bytes]:
@@ -40,7 +45,15 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
     files = {f"{source.identifier}.onnx": content}
     if source.form is None and not _as_trained(options):
         files[f"{source.identifier}_trained.onnx"] = source.onnx
+    if source.form is None and len(source.values) > STORED_VECTORS:
+        answers = (source.values, source.probability, source.output.kind)
+        files[vectors_name(source.identifier)] = vectors_file(*answers)
     return files
+
+
+def vectors_name(identifier: str) -> str:
+    """File of the observations that a model without an integer form is proved by."""
+    return f"{identifier}_vectors.json"
 
 
 def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
@@ -58,10 +71,48 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     if source.model_hash != bundle.manifest["model_hash"]:
         raise UserError(f"{name}: not the model that the manifest describes")
     made = emit(source, options)
+    file = vectors_name(source.identifier)
+    if file in bundle.contents:
+        # Data, as those of the manifest are: the first of them stand in both.
+        kept_vectors(bundle)
+        made[file] = bundle.contents[file]
     for file, content in made.items():
         if bundle.contents.get(file) != content:
             raise UserError(f"{file}: isn't what its options make of the model")
     return made
+
+
+def kept_vectors(bundle: Bundle) -> tuple[Floats, Floats]:
+    """Observations [N, d] in their units and the trained model's answers to them.
+
+    Those of the bundle's own file, which holds thousands of a model without an integer form; else
+    those of its manifest.
+
+    Raises
+    ------
+    UserError
+        When the file doesn't hold them, or others than the manifest's come first.
+    """
+    name = vectors_name(bundle.identifier)
+    content = bundle.contents.get(name)
+    if content is None:
+        return bundle.values, bundle.probability
+    try:
+        tree = json.loads(content)
+        values = np.array(tree["values"], dtype=np.float64)
+        answers = np.array(tree["probability"], dtype=np.float64)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UserError(f"{name}: values and probability of each were expected") from None
+    there = len(bundle.values)
+    shapes = (values.ndim, values.shape[1:], len(answers), answers.shape[1:])
+    if shapes != (2, bundle.values.shape[1:], len(values), bundle.probability.shape[1:]):
+        raise UserError(f"{name}: rows of another shape than the manifest's")
+    same = (values[:there] == bundle.values).all() and np.allclose(
+        answers[:there], bundle.probability, rtol=1e-6, atol=1e-6
+    )
+    if not same or not np.isfinite(values).all() or not np.isfinite(answers).all():
+        raise UserError(f"{name}: doesn't begin with the manifest's vectors")
+    return values, answers
 
 
 def _as_trained(options: Options) -> bool:
@@ -96,15 +147,16 @@ def prove(
     if bundle.form is not None and vectors is not None:
         start = vectors.counts["stored"]
         x = vectors.x[: start + params.random]
+    stored, meant = kept_vectors(bundle)
     alone = [] if "int8" in listed or found["states"] else list(bundle.values[:ROWS_ALONE, None])
-    batches = [bundle.values, *alone, *([to_values(x, bundle.features)] if len(x) else [])]
+    batches = [stored, *alone, *([to_values(x, bundle.features)] if len(x) else [])]
     answers, *others = predict_apart(content, batches, path.name, work, params.timeout_s)
-    if answers.shape != bundle.probability.shape:
+    if answers.shape != meant.shape:
         raise CannotRun(f"{path.name}: its answers haven't the shape of the stored ones")
-    error = np.abs(answers - bundle.probability).reshape(len(answers), -1).max(axis=1)
+    error = np.abs(answers - meant).reshape(len(answers), -1).max(axis=1)
     tolerance = tolerance_of(bundle.manifest.get("scaling", {}), params.tolerance)
     # Real scores may be of any size, and float32 keeps a fixed number of digits.
-    tolerance *= size_of(bundle.probability, bundle.output.kind)
+    tolerance *= size_of(meant, bundle.output.kind)
     if "int8" in listed:
         tolerance = max(tolerance, float(listed["int8"]["tolerance"]))
     report: dict[str, Any] = {

@@ -91,6 +91,12 @@ class Policy:
         found.load_state_dict(state)
         return found.double().eval()
 
+    def actor(self, layout: Layout) -> Any:
+        """What takes the best action everywhere in a batch of this layout."""
+        from models.rl.policy import Greedy
+
+        return Greedy(self.module(layout))
+
     def only(self, name: str, kinds: tuple[int, ...] | None = None) -> Policy:
         """The part of it that decides for some kinds, by default for those of `RELEASED`."""
         kinds = RELEASED[name].kinds if kinds is None else kinds

@@ -211,7 +211,7 @@ def test_a_name_that_is_none_is_refused_with_the_nearest(tmp_path):
     with pytest.raises(UserError, match="no checkpoint"):
         player(str(tmp_path))
     (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(UserError, match="bundles hold no policies yet"):
+    with pytest.raises(UserError, match="a bundle without a policy"):
         player(str(tmp_path))
 
 

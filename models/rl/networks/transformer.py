@@ -36,9 +36,12 @@ class Block(nn.Module):
         last : bool
             Whether only the last token is wanted.
         """
-        asking = tokens[:, -1:] if last else tokens
+        return self.attend(tokens[:, -1:] if last else tokens, self.both(tokens), allowed)
+
+    def attend(self, asking: Tensor, both: Tensor, allowed: Tensor) -> Tensor:
+        """As `forward`: tokens that ask, and keys and values side by side of those looked at."""
         q = self._split(self.query(asking))
-        k, v = (self._split(x) for x in self.both(tokens).chunk(2, dim=-1))
+        k, v = (self._split(x) for x in both.chunk(2, dim=-1))
         found = functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
         found = self.out(found.transpose(1, 2).flatten(2))
         asking = self.norms[0](asking + found)
@@ -98,13 +101,18 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """What the heads see, as for `forward`: [B, L, width] and each subflow's [B, L, A, E]."""
         own = self.each(seen) * mask[..., None]
-        row = torch.arange(seen.shape[1])
-        tokens = self.embed(own.flatten(2)) + self.position[row - first]
+        tokens = self.attended(self.embed(own.flatten(2)), first, last)
+        return tokens, own[:, -1:] if last else own
+
+    def attended(self, embedded: Tensor, first: Tensor, last: bool) -> Tensor:
+        """Tokens [B, L, width] after all blocks, of embedded rows; ``first``, ``last`` as above."""
+        row = torch.arange(embedded.shape[1])
+        tokens = embedded + self.position[row - first]
         allowed = ((row <= row[:, None]) & (row >= first[:, :, None]))[:, None]
         for number, block in enumerate(self.blocks):
             final = last and number == len(self.blocks) - 1
             tokens = block(tokens, allowed[:, :, -1:] if final else allowed, final)
-        return tokens, own[:, -1:] if last else own
+        return tokens
 
 
 class TransformerModule(AgentModule):
