@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import jinja2
 
 TEMPLATES = tuple(
-    Path(__file__).parent / "templates" / language for language in ("c", "bpf", "python", "sbd")
+    Path(__file__).parent / "templates" / language
+    for language in ("c", "bpf", "policy", "python", "sbd")
 )
 """Folders of templates; a template is named without its folder."""
 

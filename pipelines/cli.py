@@ -25,6 +25,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "features": ("pipelines.featurize", "compute features from ingested logs"),
     "conditions": ("pipelines.sbd.conditions", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
+    "distill": ("pipelines.distill", "make a tree of a trained policy, for a kernel to run"),
     "evaluate": ("pipelines.evaluate", "evaluate a model on a table of features"),
     "league": ("pipelines.league.command", "rank congestion controls on the same drawn scenarios"),
     "drift": ("pipelines.drift", "new logs against a training set: keep the model, or train again"),

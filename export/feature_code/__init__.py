@@ -22,10 +22,12 @@ from typing import Any, Protocol, cast
 from export.params import Options, VerifyParams
 from export.source import Source
 from features.spec import Feature
+from models.families import POLICIES
 
 GENERATORS: dict[str, str] = {
     "smartsbd": "export.feature_code.sbd",
     "smartsbd-plus-kernel": "export.feature_code.plus",
+    **dict.fromkeys(POLICIES, "export.feature_code.policy"),
 }
 """Family of features -> module of its feature code generator."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from data.errors import UserError, unknown_name
 
-ENTRY, WEIGHTS = "policy.json", "weights.safetensors"
+ENTRY, WEIGHTS, NODES = "policy.json", "weights.safetensors", "model.json"
 """Files of a zoo entry that make it a policy."""
 
 
@@ -27,11 +27,14 @@ class Released:
         Kinds of parts that it decides for, of those that its environment has.
     summary : str
         What it is, in a few words.
+    teacher : str
+        Name of the entry that it was distilled from; empty of one that was trained.
     """
 
     environment: str
     kinds: tuple[int, ...]
     summary: str
+    teacher: str = ""
 
 
 RELEASED: dict[str, Released] = {
@@ -39,11 +42,23 @@ RELEASED: dict[str, Released] = {
     "nuwa-rl": Released("nuwa", (0,), "k of a receiver that sets the window (Nuwa-RL)"),
     "macc-tcp": Released("macc", (0,), "windows of senders (MA-CC)"),
     "macc-aqm": Released("macc", (1,), "drops of routers (MA-CC)"),
+    "tcco-tree": Released("tcco", (0,), "a tree that windows of subflows come from", "tcco"),
+    "nuwa-rl-tree": Released("nuwa", (0,), "a tree that a receiver's k comes from", "nuwa-rl"),
+    "macc-tcp-tree": Released("macc", (0,), "a tree that windows of senders come from", "macc-tcp"),
+    "macc-aqm-tree": Released("macc", (1,), "a tree that drops of routers come from", "macc-aqm"),
 }
 """Name of the entry -> what it is."""
 
-PAIRS: dict[str, tuple[str, str]] = {"macc": ("macc-tcp", "macc-aqm")}
+PAIRS: dict[str, tuple[str, str]] = {
+    "macc": ("macc-tcp", "macc-aqm"),
+    "macc-tree": ("macc-tcp-tree", "macc-aqm-tree"),
+}
 """Name of a controller -> entries that play together."""
+
+
+def acts_by(files: Iterable[str]) -> tuple[str, ...]:
+    """Names of the files that decide how an entry acts: a network's weights, or a tree's nodes."""
+    return (ENTRY, WEIGHTS if WEIGHTS in files else NODES)
 
 
 def kept(zoo: Path) -> list[str]:
@@ -80,6 +95,11 @@ def check_name(name: str, zoo: Path, others: Iterable[str] = ()) -> None:
     if not missing:
         return
     if set(missing) <= RELEASED.keys():
+        if teacher := RELEASED[missing[0]].teacher:
+            raise UserError(
+                f"{name}: no entry {missing[0]!r} in {zoo}: distil it (cczoo distill {teacher}) "
+                f"and release it (cczoo zoo release {missing[0]})"
+            )
         agent = RELEASED[missing[0]].environment
         raise UserError(
             f"{name}: no entry {missing[0]!r} in {zoo}: train it (cczoo train {agent}) and name "

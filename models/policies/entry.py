@@ -9,11 +9,13 @@ from pydantic import Field
 
 from data.errors import UserError
 from data.strict import Strict
+from features import derived
 from features.spec import schema_hash
 from models import families
 from models.policies import ENTRY, RELEASED, WEIGHTS, checked
+from models.policies.in_tree import NETWORK, TreePolicy
 from models.policies.observed import actions, observation_hash, observed
-from models.policies.policy import Policy
+from models.policies.policy import Policy, as_weights
 from models.policies.scenes import ENVIRONMENTS
 from models.rl.networks import NETWORKS
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from models.store import ZooModel
 
 FORMAT = 1
+TREE = "model.onnx"
+"""File of an entry whose policy is a tree."""
 FAMILIES = {(line.environment, line.kind): name for name, line in families.POLICIES.items()}
 """Environment and kind of part -> family of what is observed, as ``meta.json`` calls it."""
 
@@ -134,13 +138,13 @@ def of_entry(model: ZooModel) -> Policy:
     from safetensors.numpy import load
 
     where = model.directory / ENTRY
-    if ENTRY not in model.meta.files or WEIGHTS not in model.meta.files:
+    if ENTRY not in model.meta.files or not {WEIGHTS, TREE} & model.meta.files.keys():
         raise UserError(f"{model.directory}: no policy: its meta.json lists no {ENTRY}")
     found = Description.parse(model.read_json(ENTRY), str(where))
     if (
         found.format != FORMAT
         or found.environment not in ENVIRONMENTS
-        or found.network not in NETWORKS
+        or found.network not in {*NETWORKS, NETWORK}
     ):
         raise UserError(f"{where}: made by another version of cczoo: train it again")
     params = checked.params(found.environment, found.kind, found.params, str(where))
@@ -149,25 +153,38 @@ def of_entry(model: ZooModel) -> Policy:
             f"{where}: what it observes has been defined anew since it was trained (hash differs): "
             "train it again"
         )
+    made: dict[str, Any] = {
+        "name": model.meta.name,
+        "agent": found.agent,
+        "environment": found.environment,
+        "network": found.network,
+        "settings": found.settings,
+        "params": params,
+        "layout": checked.layout(found.environment, found.kind, params, found.layout, str(where)),
+        "kinds": (found.kind,),
+    }
+    if found.network == NETWORK:
+        return _tree(model, made)
     try:
         weights = load(model.read(WEIGHTS))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{model.directory / WEIGHTS}: no safetensors ({error}): restore it"
         ) from None
-    policy = Policy(
-        name=model.meta.name,
-        agent=found.agent,
-        environment=found.environment,
-        network=found.network,
-        settings=found.settings,
-        params=params,
-        layout=checked.layout(found.environment, found.kind, params, found.layout, str(where)),
-        kinds=(found.kind,),
-        weights=weights,
-    )
+    policy = Policy(**made, weights=weights)
     checked.check_weights(policy, str(model.directory))
     return policy
+
+
+def _tree(model: ZooModel, made: dict[str, Any]) -> Policy:
+    """A tree, where it sees what this version computes."""
+    (kind,) = made["kinds"]
+    model.check_schema(
+        derived.features(made["environment"], kind, observed(made["environment"], kind)[0])
+    )
+    content = model.read(TREE)
+    weights = as_weights(model.meta.name, content)
+    return TreePolicy(**made, weights=weights, trees=((kind, content),))
 
 
 def released_as(policy: Policy) -> dict[str, tuple[int, ...]]:
@@ -179,7 +196,9 @@ def released_as(policy: Policy) -> dict[str, tuple[int, ...]]:
     lines = {
         name: line
         for name, line in RELEASED.items()
-        if line.environment == policy.environment and set(line.kinds) <= set(policy.kinds)
+        if line.environment == policy.environment
+        and not line.teacher
+        and set(line.kinds) <= set(policy.kinds)
     }
     if policy.agent == policy.environment:
         return {name: line.kinds for name, line in lines.items()}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from models.onnx_safe import open_session, parsed
 from models.policies.decisions import side_by_side, whole_values
-from models.policies.policy import Policy
+from models.policies.policy import Policy, as_weights
 
 if TYPE_CHECKING:
     from models.rl.layout import Layout
@@ -130,6 +130,6 @@ def of_file(path: Path) -> OnnxPolicy:
         params=params,
         layout=checked.layout(found.environment, found.kind, params, found.layout, where),
         kinds=(found.kind,),
-        weights={},
+        weights=as_weights(path.stem, content),
         content=content,
     )

@@ -34,6 +34,8 @@ class Greedy:
         }
         self._blank = states.of(self._first, 1)
         self._state: states.State = {}
+        self.scores: NDArray[Any] = np.zeros((0, 0, 0), np.float32)
+        """Scores [N, A, C] of the last call; -inf for actions that a part doesn't have."""
 
     def __call__(self, batch: Any) -> NDArray[np.int64]:
         """Actions, int64 array [N, A]."""
@@ -49,7 +51,8 @@ class Greedy:
         with torch.no_grad():
             out = self._module.forward_exploration(seen)
         self._state = out.get(STATE_OUT, {})
-        return choose.best(out["scores"].numpy())
+        self.scores = out["scores"].numpy()
+        return choose.best(self.scores)
 
 
 def kept(folder: Path) -> tuple[str, Run, Any]:

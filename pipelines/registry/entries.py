@@ -23,7 +23,7 @@ from data.errors import UserError, unknown_name
 from data.place import everything, scratch
 from models import store
 from models.policies import ENTRY as ENTRY_POLICY
-from models.policies import WEIGHTS
+from models.policies import acts_by
 from pipelines import tracking
 from pipelines.registry import owner
 
@@ -133,7 +133,7 @@ def model_hash(model: store.ZooModel) -> str:
         from export.source import source_of
 
         return source_of(model).model_hash
-    hashes = {name: model.meta.files[name] for name in (ENTRY_POLICY, WEIGHTS)}
+    hashes = {name: model.meta.files[name] for name in acts_by(model.meta.files)}
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
 
 

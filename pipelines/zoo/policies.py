@@ -100,8 +100,8 @@ def verify(model: ZooModel) -> dict[str, Any]:
 
 def same(one: ZooModel, other: ZooModel) -> bool:
     """Whether both act alike: weights and description are the same, byte by byte."""
-    names = (policies.ENTRY, policies.WEIGHTS)
-    return all(one.meta.files[name] == other.meta.files[name] for name in names)
+    names = policies.acts_by(one.meta.files)
+    return all(one.meta.files[name] == other.meta.files.get(name) for name in names)
 
 
 def measured(model: ZooModel) -> dict[str, bytes]:
@@ -110,8 +110,12 @@ def measured(model: ZooModel) -> dict[str, bytes]:
     from export.description import json_file
     from models.closedloop import Player
     from models.policies.entry import of_entry
+    from pipelines.zoo import certify
     from pipelines.zoo.certify import HEADING, spent
 
+    if policies.NODES in model.meta.files:
+        # A tree is proved and measured as any model that has an integer form.
+        return certify.measured(model)
     cost = Player(of_entry(model)).decision_us
     here = machine()
     rows = [{"target": "torch", "ns_per_decision": round(1e3 * cost), "measured": "here"}]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from export.source import Source
     from models.store import ZooModel
 
-CERTIFICATE = "certificate.json"
+CERTIFICATE, REPLAY = "certificate.json", "replay.json"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,6 +85,12 @@ def verify_entry(model: ZooModel) -> dict[str, Any]:
         disagreements = int((classes != decided(source.probability, source.threshold)).sum())
         report["integer_disagreements"] = disagreements
     problems += _altered(model)
+    if REPLAY in model.meta.files:
+        from pipelines.zoo import policies
+
+        played = policies.verify(model)
+        report["decisions"] = played["decisions"]
+        problems += played["problems"]
     report["evaluation"] = evaluate(model, source)
     for name, found in (report["evaluation"] or {}).items():
         if not found["low"] <= found["now"] <= found["high"]:

@@ -1,0 +1,1 @@
+"""Distil a policy's network into a small tree that a kernel can run."""
