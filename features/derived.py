@@ -1,4 +1,4 @@
-"""What a tree sees of an agent's observation: whole numbers, ratios, and how they have changed.
+"""Derives what a tree sees of an agent's observation: whole numbers, ratios, and their changes.
 
 A network can learn ratios from logarithms, and changes from its memory. A tree compares one number
 with another, so both are given to it. Everything here is an integer computed from integers (the
@@ -30,7 +30,7 @@ LAGS = (1, 5, 20)
 RING = 32
 """Intervals that are remembered, a power of two above the longest lag."""
 SEGMENT_BITS = 12_000
-"""Of a full packet, by which windows in segments become data."""
+"""Bits of a full packet, by which windows in segments become data."""
 _OURS = "ours, see docs/deviations.md"
 
 
@@ -53,9 +53,9 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Products of columns over products of others, times a constant; 0 where those are 0.
+    """Products of columns over products of others, times a constant; 0 if those are 0.
 
-    The quotient is rounded towards 0. ``unit`` is empty where 1 is `ONE`.
+    The quotient is rounded towards 0. ``unit`` is empty if 1 is `ONE`.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Change:
-    """A value less the one some intervals ago, or less the oldest where there are fewer."""
+    """A value less the one some intervals ago, or less the oldest if there are fewer."""
 
     of: str
     lag: int
@@ -114,7 +114,7 @@ _TCCO: tuple[Derived, ...] = (
         over=SEGMENT_BITS * 1000,
         unit="segments",
     ),
-    *_changes("rtt_over_base", "cwnd_over_held", "rate_over_peak"),
+    *_changes("rtt_over_base", "cwnd_over_held", "rate_over_peak", "snd_cwnd"),
 )
 _NUWA: tuple[Derived, ...] = (
     Extreme("received_peak", "received_bytes", False, "most bytes received in an interval so far"),

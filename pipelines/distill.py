@@ -103,8 +103,8 @@ def distilled(name: str, task: Task, params: Distill, beside: bool) -> tuple[dic
     from models.distill.judge import relative, tested
     from models.distill.search import distil
 
-    found = distil(task, params, _say)
-    _say("testing")
+    found = distil(task, params, note)
+    note("testing")
     teacher = tested(task, None, params)
     student = tested(task, found.chosen, params)
     result: dict[str, Any] = {
@@ -142,8 +142,8 @@ def _beside(name: str, task: Task, params: Distill, found: Found, teacher: Any) 
         "DAgger without weights": {"weights": "none"},
     }
     for title, changes in plain.items():
-        _say(title)
-        other = distil(task, params.model_copy(update=changes), _say)
+        note(title)
+        other = distil(task, params.model_copy(update=changes), note)
         students[title] = other.chosen
     rows, known = [], {}
     for title, one in students.items():
@@ -164,7 +164,7 @@ def _beside(name: str, task: Task, params: Distill, found: Found, teacher: Any) 
 
 
 def _ns(name: str, task: Task, found: Found) -> float | None:
-    """Time of a decision of the tree's C on this machine; None where no compiler is there."""
+    """Time of a decision of the tree's C on this machine; None if there is no compiler."""
     from export.policy.student import source_of_student
     from export.proof import prove
 
@@ -205,7 +205,8 @@ def write(
     made.write(out.parent)
 
 
-def _say(text: str) -> None:
+def note(text: str) -> None:
+    """Show how far it is."""
     print(text, file=sys.stderr)
 
 

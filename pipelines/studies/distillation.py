@@ -1,0 +1,147 @@
+"""Write docs/distill.md: what distilled trees of the zoo keep of their teachers' returns.
+
+    python -m pipelines.studies.distillation --out docs/distill.md
+
+Figures are those that the entries hold (``cczoo distill`` measured them); nothing is played here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from data.files import write_text
+from models import store
+from models.policies import ENTRY, NODES
+from models.store import ZooModel
+
+INTRO = """\
+# Policies as trees
+
+A trained policy is a network; a kernel runs a tree. `cczoo distill NAME` makes the tree: rows are
+gathered where the tree itself has led, labelled by its teacher, and weighted by how much a wrong
+action would cost (VIPER). The round, what the tree may see and its size are chosen by the return of
+validation episodes in which it acts. Then both play the same episodes of the test, which nothing
+was chosen by: differences are of the teacher's return, paired by seed, with 95 % intervals.
+
+A tree sees whole numbers: what the agent observes, ratios such as RTT over base RTT or window over
+bottleneck times base RTT, and their changes over 1, 5 and 20 intervals. `features/derived.py`
+defines them, and `cczoo export NAME -t c` writes C of the same definitions beside the tree.
+
+    cczoo distill tcco --depth 10 --leaves 255
+    cczoo zoo release tcco-tree
+    cczoo export tcco-tree -t c -t bpf -t onnx --out build/tcco-tree && cczoo verify build/tcco-tree
+    python -m pipelines.studies.distillation --out docs/distill.md
+
+**Bar**: the lower end of the interval is at least -1 %, with at most 255 leaves, 10 comparisons and
+40 ns a decision.
+"""
+FLOOR, LEAVES, DEPTH, NS = -0.01, 255, 10, 40.0
+"""The bar: least lower end, most leaves, comparisons and time of a decision."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.studies.distillation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--zoo", type=Path, default=store.ZOO, help="another zoo")
+    parser.add_argument("--out", type=Path, required=True, help="where the page is written")
+    args = parser.parse_args(argv)
+    write_text(args.out, page(students(args.zoo)))
+    print(args.out, file=sys.stderr)
+    return 0
+
+
+def students(zoo: Path) -> list[ZooModel]:
+    """Entries of a zoo that were distilled."""
+    both = [
+        path.parent for path in sorted(zoo.glob(f"*/{ENTRY}")) if (path.parent / NODES).is_file()
+    ]
+    return [store.load(folder) for folder in both]
+
+
+def page(found: Sequence[ZooModel]) -> str:
+    """The page as Markdown."""
+    lines = [INTRO]
+    lines += _table([_row(model) for model in found], _HEADS)
+    for model in found:
+        result = model.read_json("metrics.json")["distilled"]
+        lines += ["", f"## {model.meta.name}", "", _about(model, result)]
+        if result["curve"]:
+            rows = [_other(row) for row in result["curve"]]
+            lines += ["", *_table(rows, ("student", "leaves", "depth", "against its teacher"))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_HEADS = ("tree", "leaves", "depth", "return", "its teacher's", "against it", "C", "bar")
+
+
+def _row(model: ZooModel) -> tuple[str, ...]:
+    result = model.read_json("metrics.json")["distilled"]
+    name, ns = model.meta.name, _ns(model)
+    return (
+        f"[`{name}`](../models/zoo/{name}/card.md)",
+        str(result["leaves"]),
+        str(result["depth"]),
+        f"{result['returns']:.4g}",
+        f"{result['teacher_return']:.4g}",
+        _interval(result["relative_return"]),
+        "–" if ns is None else f"{ns:.3g} ns",
+        "met" if not missed(result, ns) else f"missed: {', '.join(missed(result, ns))}",
+    )
+
+
+def missed(result: Any, ns: float | None) -> list[str]:
+    """What of the bar a tree misses."""
+    found = []
+    if not result["relative_return"]["low"] >= FLOOR:
+        found.append("return")
+    found += ["leaves"] * (result["leaves"] > LEAVES) + ["depth"] * (result["depth"] > DEPTH)
+    if ns is None or ns > NS:
+        found.append("time")
+    return found
+
+
+def _ns(model: ZooModel) -> float | None:
+    """Time of a decision in C, as the machine that released the entry measured it."""
+    costs = model.beside("costs.json")
+    rows = json.loads(costs)["rows"] if costs else []
+    return next((row.get("ns_per_decision") for row in rows if row["target"] == "c"), None)
+
+
+def _about(model: ZooModel, result: Any) -> str:
+    return (
+        f"Made by `{model.meta.created_by}` from {result['rows']} rows; it does as its teacher on "
+        f"{result['agreement']:.2%} of them, by weight. Tested on {result['seeds']} seeds of "
+        f"{result['episodes']} episodes each"
+        + (f", of {steps} decisions." if (steps := result["settings"]["steps"]) else ".")
+    )
+
+
+def _other(row: Any) -> tuple[str, ...]:
+    return (
+        row["student"],
+        str(row["leaves"]),
+        str(row["depth"]),
+        _interval(row["relative_return"]),
+    )
+
+
+def _interval(one: Any) -> str:
+    return f"{one['mean']:+.2%} [{one['low']:+.2%}, {one['high']:+.2%}]"
+
+
+def _table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> list[str]:
+    made = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return [made[0], f"|{' --- |' * len(heads)}", *made[1:]]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
