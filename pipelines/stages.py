@@ -122,6 +122,8 @@ NEVER: tuple[Symbol, ...] = (
     ("models.families", "family"),
     ("models.families", "settings_of"),
     ("pipelines.rl.budget", "trainable"),
+    ("export.policy", "source"),
+    ("export.feature_code", "policy"),
     ("pipelines.zoo", "policies"),
     *(("pipelines.zoo.policies", name) for name in ("is_policy", "is_training", "made", "verify")),
 )

@@ -14,13 +14,12 @@ from features.whole import divisors
 from models.policies.observed import observed
 from models.policies.policy import Policy
 from models.policies.scenes import ENVIRONMENTS
+from models.rl.line import TWIN
 
 if TYPE_CHECKING:
     from models.envs.batching import Batching
 
 LANES = 4
-TRAINING_ONLY = ("twin_k",)
-"""Settings of environments that change what a training is rewarded for, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def environment(policy: Policy, lanes: int, part: int) -> Batching:
     settings = {
         name: value
         for name, value in policy.settings.get("env", {}).items()
-        if name not in TRAINING_ONLY
+        if name not in TWIN
     }
     if "sampler" in settings:
         settings["sampler"] = of_split(str(settings["sampler"]), part)
