@@ -66,7 +66,12 @@ def open_source(name: str, options: Options) -> Source:
         return source_from_onnx(Path(name))
     model = open_model(name)
     if ENTRY in model.meta.files and "model.onnx" not in model.meta.files:
-        from export.policy.source import source_of_policy
-
-        return source_of_policy(model, options.parts)
+        return policy_source(model, options)
     return source_of(model)
+
+
+def policy_source(model: ZooModel, options: Options) -> Source:
+    """A policy's entry as exporters take it, for as many subflows as the options say."""
+    from export.policy.source import source_of_policy
+
+    return source_of_policy(model, options.parts)

@@ -122,12 +122,12 @@ NEVER: tuple[Symbol, ...] = (
     ("models.families", "family"),
     ("models.families", "settings_of"),
     ("pipelines.rl.budget", "trainable"),
-    ("export.policy", "source"),
-    ("export.feature_code", "policy"),
+    ("pipelines.sources", "policy_source"),
+    ("export.feature_code.policy", "*"),
     ("pipelines.zoo", "policies"),
     *(("pipelines.zoo.policies", name) for name in ("is_policy", "is_training", "made", "verify")),
 )
-"""No stage makes or plays policies of the zoo. Gates are asked at promotion only. Looking up a
+"""No stage makes, plays or exports policies of the zoo. Gates are asked at promotion only. Looking up a
 mistyped name opens the registries of every command, and changes no result. A stage that calls
 functions of families names them itself."""
 MADE = (
