@@ -19,6 +19,7 @@ TARGETS = {
     "klink": BUILD / "klink",
     "probe": BUILD / "probe",
     "lia": BUILD / "lia.bpf.o",
+    "proxy": BUILD / "proxy",
 }
 
 # Command or header, and the Debian package that has it.
@@ -91,14 +92,15 @@ def build(targets: Iterable[str] = tuple(TARGETS), force: bool = False) -> dict[
     Parameters
     ----------
     targets : iterable of str
-        What is needed of ``klink``, ``probe`` and ``lia``; all by default.
+        What is needed of ``klink``, ``probe``, ``lia`` and ``proxy``; all by default.
     force : bool
         Compile it even if it is up to date.
 
     Returns
     -------
     dict of str to pathlib.Path
-        ``{"klink": program, "probe": program, "lia": BPF object}``, of which the targets are there.
+        ``{"klink": program, "probe": program, "lia": BPF object, "proxy": program}``, of which the
+        targets are there.
 
     Raises
     ------

@@ -39,10 +39,14 @@ class Live:
     agent : callable, optional
         From the lab to the command line of a process that runs beside the traffic: it prints
         ``ready``, and is told to end by SIGTERM.
+    nap_s : float, optional
+        How long the traffic process rests between looks at its sockets; by default as long as
+        where many labs run at once. At 0 it reads at once, and no rate but the links' limits it.
     """
 
     control: str
     agent: Callable[[Lab], list[str]] | None = None
+    nap_s: float | None = None
 
 
 def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> str:
@@ -69,6 +73,7 @@ def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None)
             },
             "background": background,
             "per_second": live is not None,
+            "nap_s": live.nap_s if live else None,
         }
     )
 

@@ -155,6 +155,7 @@ def drive(
     joined_of: socket.socket | None = None,
     extra: int = 1,
     per_second: list[list[int]] | None = None,
+    nap_s: float = NAP_S,
 ) -> dict[int, int]:
     """Move bytes until `until`, or until `joined_of` (a socket) has `extra` further subflows.
 
@@ -172,6 +173,8 @@ def drive(
         Subflows beyond the first that it shall have.
     per_second : list of list of int, optional
         Filled in: for each sink the bytes of each second, the last of which ends at `until`.
+    nap_s : float
+        Rest between looks at the sockets.
 
     Returns
     -------
@@ -222,8 +225,8 @@ def drive(
                     bins[min(second, len(bins) - 1)] += n
                 if not n:
                     poll.unregister(fd)
-        if joined_of is None:
-            time.sleep(NAP_S)
+        if joined_of is None and nap_s:
+            time.sleep(nap_s)
     poll.close()
     return received
 
@@ -272,13 +275,14 @@ def main() -> int:
     sports = source_ports(sock) if protocol else {}
     report(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
     until = begun + mptcp["duration_s"]
+    nap_s = NAP_S if plan["nap_s"] is None else plan["nap_s"]
     series = {}
     if plan["per_second"]:
         bins = [[0] * int(mptcp["duration_s"]) for _ in sinks]
-        received = drive(flows, sinks, until, per_second=bins)
+        received = drive(flows, sinks, until, per_second=bins, nap_s=nap_s)
         series = {"begun_s": begun, "per_second": {"mptcp": bins[-1], "background": bins[:-1]}}
     else:
-        received = drive(flows, sinks, until)
+        received = drive(flows, sinks, until, nap_s=nap_s)
     for flow in flows:
         # Reset: what still waits in the send buffer must not run on after the measured time.
         flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

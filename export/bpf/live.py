@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import json
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from data.errors import UserError
 from data.lab import agent, build, coupled
+from data.lab.registered import bpftool, maps_of, operations
 from export.bundle.manifest import Bundle
 from export.bundle.plain_files import Broken
 from export.bundle.reemit import read_emitted
@@ -104,7 +102,7 @@ def loaded(bundle: Bundle, work: Path) -> Iterator[Controller]:
         coupled.ensure(_compile(bundle, work), coupled.LIVE)
         try:
             programs = operations(coupled.LIVE)
-            maps = _maps_of(programs["cong_avoid"])
+            maps = maps_of(programs["cong_avoid"])
             if "decisions" not in maps:
                 raise UserError(f"{bundle.directory}: no map 'decisions'; export the model again")
             decisions = maps["decisions"]
@@ -130,31 +128,6 @@ def _compile(bundle: Bundle, work: Path) -> Path:
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise UserError(f"{source}: {(errors or ['?'])[0].strip()}; run: cczoo verify")
     return made
-
-
-def _bpftool(*words: str) -> Any:
-    done = subprocess.run(["bpftool", "-j", *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UserError(f"bpftool {' '.join(words)}: {done.stdout.strip()[-200:]}")
-    return json.loads(done.stdout)
-
-
-def operations(name: str) -> dict[str, int]:
-    """Programs of a registered BPF congestion control, by operation."""
-    found = {}
-    for item in _bpftool("struct_ops", "dump", "name", name):
-        for values in item.values():
-            for operation, text in (values.get("data") or {}).items():
-                program = re.search(r"/prog_id:(\d+)$", str(text))
-                if program:
-                    found[operation] = int(program[1])
-    return found
-
-
-def _maps_of(program: int) -> dict[str, int]:
-    numbers = _bpftool("prog", "show", "id", str(program))["map_ids"]
-    shown = [(_bpftool("map", "show", "id", str(number)), int(number)) for number in numbers]
-    return {str(one.get("name", "")): number for one, number in shown}
 
 
 def _fill(bundle: Bundle, table: int, work: Path) -> None:
@@ -190,7 +163,7 @@ def counts(programs: dict[str, int]) -> dict[str, tuple[int, int]]:
     """Runs and nanoseconds of each operation, since its program was loaded."""
     result = {}
     for operation, number in programs.items():
-        shown = _bpftool("prog", "show", "id", str(number))
+        shown = bpftool("prog", "show", "id", str(number))
         result[operation] = (int(shown.get("run_cnt", 0)), int(shown.get("run_time_ns", 0)))
     return result
 

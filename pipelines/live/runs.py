@@ -12,6 +12,7 @@ from typing import Any
 
 from data.lab import agent, build, coupled, runs
 from data.lab.measure import Live
+from data.lab.registered import operations
 from data.lab.run import run as run_lab
 from export.bpf import live as live_kernel
 from export.bpf.live import Controller
@@ -52,7 +53,7 @@ def carry_out(
         Whether to compute the features of each window in Python too.
     """
     coupled.ensure(build.TARGETS["lia"])
-    programs = {"cczoo_sbd": controller.programs, "bpf_lia": live_kernel.operations(coupled.NAME)}
+    programs = {"cczoo_sbd": controller.programs, "bpf_lia": operations(coupled.NAME)}
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     work = _LiveRuns(todo, len(slots), out, bundle, controller, check)
     with live_kernel.statistics():

@@ -1,0 +1,97 @@
+"""Trained policies that drive live connections: a zoo entry's network, or an exported bundle's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.errors import UserError
+from features.intervals import scaled
+from features.tcco import FEATURES, HALF, TccoObservation
+from models.drive.deciding import Moment
+from models.drive.policies import Driving
+
+Key = tuple[int, int]
+
+
+class Acting:
+    """Decides for connections by a policy's network, and remembers each one's context.
+
+    Parameters
+    ----------
+    policy : Policy
+        Of `models.policies`.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._parts = int(policy.layout.parts)
+        self._reach = int(policy.params["reach"])
+        self._actors: dict[Key, Any] = {}
+        # What is made anew takes longer than an interval: those of connections that ended wait.
+        self._idle = [_actor(policy)]
+
+    def __call__(self, moment: Moment) -> NDArray[np.int64]:
+        """Steps of the subflows."""
+        count, key = len(moment.targets), moment.key
+        if count > self._parts:
+            raise UserError(
+                f"{self._policy.name}: {count} subflows, it knows {self._parts} at most"
+            )
+        started = moment.started or key not in self._actors
+        if key not in self._actors:
+            actor = self._idle.pop() if self._idle else _actor(self._policy)
+            self._actors[key] = actor
+        values = np.zeros((1, self._parts, len(FEATURES)))
+        values[0, :count] = moment.values
+        seen = np.zeros(values.shape, np.float32)
+        seen[0, :count] = scaled(moment.values, FEATURES, HALF)
+        mask = np.arange(self._parts)[None] < count
+        batch = SimpleNamespace(
+            num_envs=1, values=values, observations=seen, mask=mask, started=np.array([started])
+        )
+        actions: NDArray[np.int64] = self._actors[key](batch)[0, :count]
+        return actions - self._reach
+
+    def forget(self, key: Key) -> None:
+        """Forget a connection that has ended."""
+        if key in self._actors:
+            self._idle.append(self._actors.pop(key))
+
+
+def _actor(policy: Any) -> Any:
+    from models.rl.policy import Greedy
+
+    return Greedy(policy.module(policy.layout))
+
+
+def trained(name: str) -> Driving:
+    """What a name of a trained policy stands for; see `models.drive.policies.driving`.
+
+    Raises
+    ------
+    UserError
+        There is none, or it sets no windows of TCCO's kind.
+    """
+    import torch
+
+    from models.closedloop import player
+    from models.policies.observed import observation_hash
+
+    policy = player(name).policy
+    if policy.environment != "tcco":
+        raise UserError(
+            f"{name}: an agent of {policy.environment}: a proxy reports what TCCO's observe"
+        )
+    torch.set_num_threads(1)
+    observation = TccoObservation.parse(policy.params["observation"], f"{name}: observation")
+    return Driving(
+        name=policy.name,
+        make=lambda: Acting(policy),
+        schema=observation_hash(policy.environment, 0, policy.params),
+        observation=observation,
+        params=dict(policy.params),
+    )
