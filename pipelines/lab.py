@@ -22,7 +22,7 @@ PLAIN_REPORT_S = 15.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare doctor, clean, run, collect and live."""
+    """Declare doctor, clean, run, collect, live and drive."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, text: str, example: str) -> argparse.ArgumentParser:
@@ -65,6 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from pipelines.live import command as live_action
 
     live_action.add_arguments(live)
+    drive = action(
+        "drive",
+        "let an exported policy set the windows of live connections",
+        "cczoo lab drive tcco --scenario drive-dual --out /tmp/drive",
+    )
+    from pipelines.drive import command as drive_action
+
+    drive_action.add_arguments(drive)
     for sub in (one, many):
         sub.add_argument(
             "--probe", choices=("bpf", "ftrace"), help="default: bpf, or ftrace where it's missing"
@@ -149,6 +157,12 @@ def _live(args: argparse.Namespace) -> int:
     return command.run(args)
 
 
+def _drive(args: argparse.Namespace) -> int:
+    from pipelines.drive import command
+
+    return command.run(args)
+
+
 def _words(now: Progress) -> str:
     eta = "?" if now.eta_s is None else f"{now.eta_s / 60:.0f} min"
     return (
@@ -185,7 +199,8 @@ def _bar() -> tuple[Callable[[Progress], None], Callable[[], None]]:
     return show, bar.stop
 
 
-ACTIONS = {"doctor": _doctor, "clean": _clean, "run": _run, "collect": _collect, "live": _live}
+ACTIONS = {"doctor": _doctor, "clean": _clean, "run": _run, "collect": _collect, "live": _live,
+           "drive": _drive}  # fmt: skip
 
 
 def main() -> int:

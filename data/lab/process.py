@@ -67,9 +67,9 @@ def stop(process: subprocess.Popen[str], timeout_s: float = 5.0) -> None:
 
 @contextlib.contextmanager
 def running(
-    command: list[str], what: str, end_signal: str = "KILL"
+    command: list[str], what: str, end_signal: str = "KILL", ready_s: float = READY_S
 ) -> Iterator[subprocess.Popen[str]]:
-    """Have a child run beside the block, from its "ready" on.
+    """Have a child run beside the block, from its "ready" on, for which it has ``ready_s``.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def running(
     """
     process = spawn(command, end_signal)
     try:
-        if (line := _await_line(process, what, READY_S)) != "ready":
+        if (line := _await_line(process, what, ready_s)) != "ready":
             raise LabError(f"{what}: expected 'ready', got {line!r}")
         yield process
     finally:

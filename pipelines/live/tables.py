@@ -18,7 +18,8 @@ def markdown(summary: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Make a Markdown table."""
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 
@@ -47,7 +48,7 @@ def _scenario(sites: Mapping[str, Any]) -> str:
             if with_rival:
                 row += [_number(control["rival_mbps"]), _number(control["mptcp_over_rival"])]
             rows.append(row)
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _moving(sites: Mapping[str, Any]) -> str:
@@ -62,7 +63,7 @@ def _moving(sites: Mapping[str, Any]) -> str:
                      _number(mine["mptcp_mbps"]), _number(relative.get(cc)),
                      _number(mine["rival_mbps"])]
                 )  # fmt: skip
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _verdicts(scenarios: Mapping[str, Any]) -> str:
@@ -77,7 +78,7 @@ def _verdicts(scenarios: Mapping[str, Any]) -> str:
             row = [scenario, site, f"{found['window_s']:.1f}", _number(mine["first_at_s"], 1),
                    _right(mine)]  # fmt: skip
             rows.append(row + [_shift(mine.get(f"shift {n}")) for n in (1, 2)])
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _right(found: Mapping[str, Any]) -> str:
@@ -117,4 +118,4 @@ def _cost(summary: Mapping[str, Any]) -> str:
     if median is not None:
         rows.append(["the kernel's answer comes after", f"{median / 1e3:.1f} ms",
                      "median; at the next ACK"])  # fmt: skip
-    return _table(["what", "mean", "of"], rows)
+    return table(["what", "mean", "of"], rows)

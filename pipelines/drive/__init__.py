@@ -1,0 +1,1 @@
+"""`cczoo lab drive`: a policy sets the windows of live connections over emulated links."""

@@ -1,0 +1,171 @@
+"""`cczoo lab drive`: a policy drives live connections (tcco.txt section III.A; Figs. 12 to 14)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipelines.drive.runs import Task
+
+SCENARIOS = ("drive-dual", "drive-loss")
+CONTROLS = "agent,reno,cubic,bbr,lia"
+LOG = "drive.jsonl"
+TRIES = 3
+"""How often a run that the host has spoilt is tried in all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument(
+        "policy", help="a bundle or zoo entry of a policy that sets windows, or tracking:1.25"
+    )
+    parser.add_argument(
+        "--scenario", default="drive-dual", help=f"one or more, by commas: {', '.join(SCENARIOS)}"
+    )
+    parser.add_argument(
+        "--cc",
+        default=CONTROLS,
+        help="by commas: agent, agent+5ms (an engine that far away), reno, cubic, bbr, lia "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--sites", help="only these of the scenario's, by commas")
+    parser.add_argument("--repeats", type=int, help="of each site (default: the scenario's)")
+    parser.add_argument("--duration", type=float, help="of a run in s (default: the scenario's)")
+    parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
+    parser.add_argument("--simulate", action="store_true", help="the same in the simulator too")
+    parser.add_argument("--slot", type=int, default=80, help="number of the lab (default 80)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the runs not yet in ``<out>/drive.jsonl``, then sum up; 1 if one is missing."""
+    from data.errors import UserError
+    from data.lab.process import LabError
+    from data.lab.runs import resume
+    from models.drive.policies import driving
+    from pipelines.drive import summary, tables
+    from pipelines.output import print_json
+
+    if os.geteuid():
+        raise UserError("the lab needs root for network namespaces; run it with sudo")
+    chosen = driving(args.policy)
+    asked = tasks(args)
+    args.out.mkdir(parents=True, exist_ok=True)
+    log = args.out / LOG
+    records = resume(log)
+    todo = [task for task in asked if _key(task) not in _done(records, chosen.name)]
+    if todo:
+        try:
+            _carry_out(todo, args, chosen, log)
+        except LabError as error:
+            raise UserError(f"{error}; run: cczoo lab doctor") from None
+        records = resume(log)
+    mine = [r for r in records if r["policy"] in (chosen.name, None)]
+    found = {"kernel": platform.release(), "policy": chosen.name, **summary.summarise(mine)}
+    text = json.dumps(found, indent=1)
+    (args.out / "summary.json").write_text(f"{text}\n", encoding="utf-8")
+    if args.json:
+        print_json(found)
+    else:
+        print(tables.markdown(found))
+    missing = [task for task in asked if _key(task) not in _done(records, chosen.name)]
+    for task in missing:
+        print(f"no valid run: {task.name}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _key(task: Task) -> tuple[str, str, str, int]:
+    return task.scenario, task.site, task.control, task.repeat
+
+
+def _done(records: list[dict[str, Any]], policy: str) -> set[tuple[str, str, str, int]]:
+    return {
+        (r["scenario"], r["site"], r["control"], r["repeat"])
+        for r in records
+        if r["valid"] and r["policy"] in (policy, None)
+    }
+
+
+def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Path) -> None:
+    from contextlib import ExitStack
+
+    from data.lab import build, coupled, follow, runs
+    from export.bpf.live import statistics
+    from models.drive.policies import is_scripted
+    from pipelines.drive.runs import behind_ms, carry_out, engine
+    from pipelines.drive.simulated import simulated
+    from pipelines.output import progress
+
+    played = None if is_scripted(args.policy) else args.policy
+    with ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cczoo-drive-")))
+        stack.enter_context(statistics())
+        control = where = None
+        if any(behind_ms(task.control) is not None for task in todo):
+            control = stack.enter_context(follow.loaded(chosen.settings(), work))
+            where = stack.enter_context(engine(chosen, args.policy, work))
+        if any(task.control == "lia" for task in todo):
+            coupled.ensure(build.build()["lia"])
+        for task in progress(todo, "driving", len(todo)):
+            driven = behind_ms(task.control) is not None
+            for _ in range(TRIES):
+                kept = carry_out(
+                    task,
+                    args.out,
+                    args.slot,
+                    control if driven else None,
+                    where if driven else None,
+                )
+                kept["policy"] = chosen.name if driven else None
+                if args.simulate and kept["valid"]:
+                    kept["simulated"] = simulated(kept, played)
+                runs.append(log, kept)
+                if kept["valid"]:
+                    break
+                why = ", ".join(kept["reasons"])
+                print(f"{task.name}: invalid ({why})", file=sys.stderr, flush=True)
+
+
+def tasks(args: argparse.Namespace) -> list[Task]:
+    """All runs asked for; the controls of one repeat share its seed and follow each other.
+
+    Raises
+    ------
+    UserError
+        When a scenario, site or congestion control is unknown.
+    """
+    from data.errors import unknown_name
+    from data.lab import plan
+    from pipelines.drive.runs import KERNEL_CONTROLS, Task, behind_ms
+
+    controls = args.cc.split(",")
+    for control in controls:
+        if behind_ms(control) is None and control not in KERNEL_CONTROLS:
+            raise unknown_name(
+                "congestion control", control, ("agent", "agent+5ms", *KERNEL_CONTROLS)
+            )
+    found: list[Task] = []
+    for scenario in args.scenario.split(","):
+        if scenario not in SCENARIOS and not Path(scenario).is_file():
+            raise unknown_name("driven scenario", scenario, SCENARIOS)
+        campaign = plan.load(scenario)
+        sources = {source.name: source for source in plan.sources(campaign)}
+        sites = args.sites.split(",") if args.sites else list(sources)
+        for site in sites:
+            if site not in sources:
+                raise unknown_name("site", site, sources)
+        for repeat in range(args.repeats or max(sources[site].target for site in sites)):
+            for site in sites:
+                seed = plan.seed_of(campaign, site, repeat)
+                drawn = sources[site].draw(seed)
+                if args.duration:
+                    drawn = drawn.model_copy(update={"duration_s": args.duration})
+                name = campaign.campaign
+                found += [Task(name, site, one, repeat, seed, drawn) for one in controls]
+    return found

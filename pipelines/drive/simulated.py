@@ -1,0 +1,48 @@
+"""The same scenarios in the simulator, beside the kernel's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+FIGURES = ("goodput_mbps", "rtt_ms", "rtt_p95_ms", "retransmit_rate")
+
+
+def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float] | None:
+    """Figures of a run in the simulator: the same links and control, and the run's own seed.
+
+    Parameters
+    ----------
+    record : mapping
+        As `pipelines.drive.runs.carry_out` made it.
+    policy : str, optional
+        The policy's name, where the run was a policy's; None of one that the simulator can't play.
+
+    Returns
+    -------
+    dict or None
+        `FIGURES`.
+    """
+    from data.netsim import from_lab
+    from data.netsim.metrics import simulate
+    from models.closedloop import played
+    from pipelines.drive.runs import behind_ms
+
+    described = {
+        "id": record["site"],
+        "scenario": record["drawn"],
+        "seed": record["seed"],
+        "lateness_us": record.get("lateness_us"),
+    }
+    spec = from_lab.scenario_of(described)
+    # The lab's receivers take no naps here.
+    first = spec.flows[0].model_copy(update={"cc": None, "read_every_ms": 0.0})
+    spec = spec.model_copy(update={"flows": [first, *spec.flows[1:]]})
+    away_ms = behind_ms(str(record["control"]))
+    if away_ms is not None or record["control"] == "tree":
+        if policy is None:
+            return None
+        row = played(policy, spec, int(record["seed"]), float(away_ms or 0))
+    else:
+        row = simulate(spec, str(record["control"]), int(record["seed"]))
+    return {name: float(row[name]) for name in FIGURES if name in row}
