@@ -39,6 +39,8 @@ class Live:
     agent : callable, optional
         From the lab to the command line of a process that runs beside the traffic: it prints
         ``ready``, and is told to end by SIGTERM.
+    beside : callable, optional
+        From the lab to a context in which the traffic runs, entered when the devices are there.
     nap_s : float, optional
         How long the traffic process rests between looks at its sockets; by default as long as
         where many labs run at once. At 0 it reads at once, and no rate but the links' limits it.
@@ -47,6 +49,7 @@ class Live:
     control: str
     agent: Callable[[Lab], list[str]] | None = None
     nap_s: float | None = None
+    beside: Callable[[Lab], contextlib.AbstractContextManager[Any]] | None = None
 
 
 def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> str:
@@ -134,6 +137,8 @@ def measure(
         with contextlib.ExitStack() as beside:
             signal = "TERM" if probe == "ftrace" else "KILL"
             beside.enter_context(running(recorder, "probe", signal))
+            if live and live.beside:
+                beside.enter_context(live.beside(lab))
             if live and live.agent:
                 beside.enter_context(running(live.agent(lab), "agent"))
             before = cpu_times()

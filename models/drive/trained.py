@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from features.intervals import scaled
 from features.tcco import FEATURES, HALF, TccoObservation
 from models.drive.deciding import Moment
 from models.drive.policies import Driving
+from models.onnx_safe import parsed
 
 Key = tuple[int, int]
 
@@ -28,11 +30,12 @@ class Acting:
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy
-        self._parts = int(policy.layout.parts)
+        self._layout = _known_parts(policy)
+        self._parts = int(self._layout.parts)
         self._reach = int(policy.params["reach"])
         self._actors: dict[Key, Any] = {}
         # What is made anew takes longer than an interval: those of connections that ended wait.
-        self._idle = [_actor(policy)]
+        self._idle = [policy.actor(self._layout)]
 
     def __call__(self, moment: Moment) -> NDArray[np.int64]:
         """Steps of the subflows."""
@@ -43,7 +46,7 @@ class Acting:
             )
         started = moment.started or key not in self._actors
         if key not in self._actors:
-            actor = self._idle.pop() if self._idle else _actor(self._policy)
+            actor = self._idle.pop() if self._idle else self._policy.actor(self._layout)
             self._actors[key] = actor
         values = np.zeros((1, self._parts, len(FEATURES)))
         values[0, :count] = moment.values
@@ -62,10 +65,14 @@ class Acting:
             self._idle.append(self._actors.pop(key))
 
 
-def _actor(policy: Any) -> Any:
-    from models.rl.policy import Greedy
-
-    return Greedy(policy.module(policy.layout))
+def _known_parts(policy: Any) -> Any:
+    """A policy's layout, with no more subflows than its exported file has room for."""
+    content = getattr(policy, "content", b"")
+    if not content:
+        return policy.layout
+    said = {item.key: item.value for item in parsed(content, policy.name).metadata_props}
+    parts = int(said.get("parts", policy.layout.parts))
+    return replace(policy.layout, kinds=policy.layout.kinds[:parts])
 
 
 def trained(name: str) -> Driving:
@@ -76,8 +83,6 @@ def trained(name: str) -> Driving:
     UserError
         There is none, or it sets no windows of TCCO's kind.
     """
-    import torch
-
     from models.closedloop import player
     from models.policies.observed import observation_hash
 
@@ -86,7 +91,10 @@ def trained(name: str) -> Driving:
         raise UserError(
             f"{name}: an agent of {policy.environment}: a proxy reports what TCCO's observe"
         )
-    torch.set_num_threads(1)
+    if not getattr(policy, "content", b""):
+        import torch
+
+        torch.set_num_threads(1)
     observation = TccoObservation.parse(policy.params["observation"], f"{name}: observation")
     return Driving(
         name=policy.name,
