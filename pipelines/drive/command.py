@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipelines.drive.runs import Task
 
-SCENARIOS = ("drive-dual", "drive-loss")
+SCENARIOS = ("drive-dual", "drive-loss", "drive-one")
 CONTROLS = "agent,reno,cubic,bbr,lia"
 LOG = "drive.jsonl"
 TRIES = 3
@@ -32,14 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cc",
         default=CONTROLS,
-        help="by commas: agent, agent+5ms (an engine that far away), reno, cubic, bbr, lia "
-        "(default: %(default)s)",
+        help="by commas: agent, agent+5ms (an engine that far away), tree (inside the control), "
+        "nuwa (the receiver sets the window), reno, cubic, bbr, lia (default: %(default)s)",
     )
     parser.add_argument("--sites", help="only these of the scenario's, by commas")
     parser.add_argument("--repeats", type=int, help="of each site (default: the scenario's)")
     parser.add_argument("--duration", type=float, help="of a run in s (default: the scenario's)")
     parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
     parser.add_argument("--simulate", action="store_true", help="the same in the simulator too")
+    parser.add_argument("--gain", type=float, default=7.0, help="nuwa: k (default 7)")
+    parser.add_argument("--target-ms", type=float, default=50.0, help="nuwa: T_d (default 50)")
     parser.add_argument("--slot", type=int, default=80, help="number of the lab (default 80)")
 
 
@@ -94,11 +96,23 @@ def _done(records: list[dict[str, Any]], policy: str) -> set[tuple[str, str, str
 
 def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Path) -> None:
     from contextlib import ExitStack
+    from dataclasses import replace
 
-    from data.lab import build, coupled, follow, runs
+    from data.lab import build, coupled, follow, receiver, runs
+    from export.bpf.curve import header
     from export.bpf.live import statistics
+    from export.tanh import tanh_curve
     from models.drive.policies import is_scripted
-    from pipelines.drive.runs import behind_ms, carry_out, engine
+    from pipelines.drive.inside import INSIDE, inside_policy
+    from pipelines.drive.runs import (
+        KERNEL_CONTROLS,
+        NUWA,
+        TREE,
+        Means,
+        behind_ms,
+        carry_out,
+        engine,
+    )
     from pipelines.drive.simulated import simulated
     from pipelines.output import progress
 
@@ -106,29 +120,31 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cczoo-drive-")))
         stack.enter_context(statistics())
-        control = where = None
-        if any(behind_ms(task.control) is not None for task in todo):
+        means = Means(gain=args.gain, target_ms=args.target_ms)
+        asked = {task.control for task in todo}
+        if any(behind_ms(control) is not None for control in asked):
             control = stack.enter_context(follow.loaded(chosen.settings(), work))
             where = stack.enter_context(engine(chosen, args.policy, work))
-        if any(task.control == "lia" for task in todo):
+            means = replace(means, control=control, engine=where)
+        if TREE in asked:
+            settings = chosen.settings(orders=False)
+            inside = follow.loaded(settings, work, INSIDE, inside_policy(args.policy, work))
+            means = replace(means, inside=stack.enter_context(inside))
+        if NUWA in asked:
+            table = header(tanh_curve(12, 12, 4097), "nuwa_tanh")
+            means = replace(means, receiver=receiver.compiled(table, work))
+        if "lia" in asked:
             coupled.ensure(build.build()["lia"])
         for task in progress(todo, "driving", len(todo)):
-            driven = behind_ms(task.control) is not None
             for _ in range(TRIES):
-                kept = carry_out(
-                    task,
-                    args.out,
-                    args.slot,
-                    control if driven else None,
-                    where if driven else None,
-                )
-                kept["policy"] = chosen.name if driven else None
+                kept = carry_out(task, args.out, args.slot, means)
+                kept["policy"] = None if task.control in KERNEL_CONTROLS else chosen.name
                 if args.simulate and kept["valid"]:
                     kept["simulated"] = simulated(kept, played)
                 runs.append(log, kept)
                 if kept["valid"]:
                     break
-                why = ", ".join(kept["reasons"])
+                why = kept.get("error") or ", ".join(kept["reasons"])
                 print(f"{task.name}: invalid ({why})", file=sys.stderr, flush=True)
 
 

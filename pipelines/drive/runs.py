@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.lab import decisions, follow
+from data.lab import decisions, follow, receiver
 from data.lab.measure import Live
 from data.lab.process import running
 from data.lab.run import run as run_lab
 from data.lab.scenario import Scenario
+from data.lab.topology import PORT, Lab
 from data.lab.validate import HOST_REASONS
 from export.bpf import live as live_kernel
 from models.drive.policies import Driving
 
 KERNEL_CONTROLS = ("reno", "cubic", "bbr", "lia")
+TREE, NUWA = "tree", "nuwa"
 BUSY = ("pkts_acked", "cong_avoid")
 """Operations of the control that run with each ACK."""
 PROXY_PRIORITY, ENGINE_PRIORITY = 8, 7
@@ -36,7 +39,8 @@ class Task:
     scenario, site : str
         Campaign and its group.
     control : str
-        One of `KERNEL_CONTROLS`; ``agent``, ``agent+5ms`` (an engine that far away) or ``tree``.
+        One of `KERNEL_CONTROLS`; ``agent``, ``agent+5ms`` (an engine that far away), ``tree`` (the
+        policy inside the control) or ``nuwa`` (Nuwa's receiver, CUBIC sending).
     repeat, seed : int
     drawn : Scenario
     """
@@ -86,9 +90,33 @@ def engine(driving: Driving, policy: str, work: Path) -> Iterator[str]:
         yield where
 
 
-def carry_out(
-    task: Task, out: Path, slot: int, control: follow.Control | None, where: str | None
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Means:
+    """What the drivers of a run need; None of what isn't loaded.
+
+    Attributes
+    ----------
+    control : Control, optional
+        The control that follows an engine's orders.
+    engine : str, optional
+        The engine's socket.
+    inside : Control, optional
+        The control with a policy inside.
+    receiver : Path, optional
+        Nuwa's programs, compiled.
+    gain, target_ms : float
+        Nuwa's k and T_d.
+    """
+
+    control: follow.Control | None = None
+    engine: str | None = None
+    inside: follow.Control | None = None
+    receiver: Path | None = None
+    gain: float = 7.0
+    target_ms: float = 50.0
+
+
+def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
     """Do one run; its record.
 
     Parameters
@@ -98,32 +126,68 @@ def carry_out(
         Folder that gets ``logs``.
     slot : int
         Number of the lab.
-    control : Control, optional
-        The control that follows a policy, of tasks that have one.
-    where : str, optional
-        The engine's socket.
+    means : Means
     """
     logs = out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
+    if task.control == NUWA:
+        return _received(task, logs, slot, means)
+    driven = behind_ms(task.control) is not None
+    control = means.control if driven else means.inside if task.control == TREE else None
+    if control is None:
+        result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf",
+                         live=Live(task.control, nap_s=0.0))  # fmt: skip
+        return _record(task, result.record)
     noted = logs / f"{task.name}.decisions.csv"
-    live = Live(task.control, nap_s=0.0)
-    if control is not None:
-        held = control
 
-        def agent(lab: Any) -> list[str]:
-            return follow.proxy(
-                held, noted, where, task.behind_ms, lab.inode("c"), fifo=PROXY_PRIORITY
-            )
+    def agent(lab: Any) -> list[str]:
+        where = means.engine if driven else None
+        netns = lab.inode("c")
+        return follow.proxy(control, noted, where, task.behind_ms, netns, fifo=PROXY_PRIORITY)
 
-        live = Live(control.name, agent, nap_s=0.0)
-    before = live_kernel.counts(dict(control.programs)) if control else {}
+    before = live_kernel.counts(dict(control.programs))
+    live = Live(control.name, agent, nap_s=0.0)
     result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live)
     kept = _record(task, result.record)
-    if control is not None and noted.is_file():
+    if noted.is_file():
         kept["agent"] = decisions.summed_up(noted)
         spent = live_kernel.since(before, live_kernel.counts(dict(control.programs)))
         acks = max(1, spent["pkts_acked"]["runs"])
         kept["ns_per_ack"] = round(sum(spent[name]["ns"] for name in BUSY) / acks, 1)
+    return kept
+
+
+def _received(task: Task, logs: Path, slot: int, means: Means) -> dict[str, Any]:
+    """A run of CUBIC whose receiver is Nuwa's."""
+    seen: dict[str, Any] = {}
+
+    @contextlib.contextmanager
+    def beside(lab: Lab) -> Iterator[None]:
+        assert means.receiver is not None
+        with (
+            tempfile.TemporaryDirectory(prefix="cczoo-nuwa-") as work,
+            receiver.attached(means.receiver, lab.namespace("s"), "srv", Path(work)) as at,
+        ):
+            at.set(means.target_ms, means.gain, PORT)
+            before = live_kernel.counts(at.costs())
+            yield
+            seen["flows"] = at.flows()
+            seen["spent"] = live_kernel.since(before, live_kernel.counts(at.costs()))
+
+    live = Live("cubic", nap_s=0.0, beside=beside)
+    result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live)
+    kept = _record(task, result.record)
+    if seen:
+        spent = seen["spent"]
+        kept["receiver"] = {
+            "rewritten": sum(flow["rewritten"] for flow in seen["flows"]),
+            "unread": sum(flow["unread"] for flow in seen["flows"]),
+            "gain": means.gain,
+            "target_ms": means.target_ms,
+            **{
+                f"{way}_ns": round(one["ns"] / max(1, one["runs"]), 1) for way, one in spent.items()
+            },
+        }
     return kept
 
 

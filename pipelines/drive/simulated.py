@@ -43,6 +43,13 @@ def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float]
         if policy is None:
             return None
         row = played(policy, spec, int(record["seed"]), float(away_ms or 0))
+    elif record["control"] == "nuwa":
+        held = record["receiver"]
+        flow = spec.flows[0].model_copy(
+            update={"target_delay_ms": held["target_ms"], "k": held["gain"]}
+        )
+        spec = spec.model_copy(update={"flows": [flow, *spec.flows[1:]]})
+        row = simulate(spec, "nuwa", int(record["seed"]))
     else:
         row = simulate(spec, str(record["control"]), int(record["seed"]))
     return {name: float(row[name]) for name in FIGURES if name in row}

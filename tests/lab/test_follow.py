@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ import pytest
 from measured import Measured
 from native_lab import PATIENCE_S, SERVER, MakeLab, inside
 
-from data.lab import follow
+from data.lab import decisions, follow
+from data.lab.build import NATIVE
 from data.lab.registered import bpftool
 from data.lab.reports import (
     ALONE,
@@ -96,7 +97,7 @@ class Engine:
 class Driven:
     """What a flow's engines saw in each part of its life, and what the proxy noted."""
 
-    parts: dict[str, list[dict[str, int]]] = field(default_factory=dict)
+    parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     phases: list[tuple[int, float]] = field(default_factory=list)
     lost_s: float = 0.0
@@ -258,6 +259,51 @@ def test_what_was_ordered_was_applied(driven: Driven) -> None:
     assert driven.decisions > 80
     # An order may be overtaken by the next one before an ACK comes.
     assert 0.7 * driven.decisions < driven.applied <= driven.decisions
+
+
+@pytest.fixture(scope="module")
+def alone(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Measured[Driven]:
+    return Measured(lambda: decide_in_kernel(make_lab, tmp_path_factory.mktemp("kernel")))
+
+
+def decide_in_kernel(make_lab: MakeLab, folder: Path) -> Driven:
+    """A policy inside the control, and a proxy that only looks on."""
+    found = Driven()
+    lab = make_lab(LINK)
+    lab.address([SERVER])
+    lab.sysctl("net.ipv4.tcp_wmem=4096 4194304 8388608", "net.ipv4.tcp_rmem=4096 4194304 8388608")
+    inode = os.stat(f"/run/netns/{lab.client}").st_ino
+    settings = replace(SETTINGS, orders=False)
+    policy = NATIVE / "follow_tracking.h"
+    with follow.loaded(settings, folder, NAME, policy) as control:
+        with proxy(control, folder / "out", netns=inode) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            upload = Upload(lab.client, lab.server, NAME)
+            found.bytes["first"] = upload.go_on(0.5)
+            found.bytes["then"] = upload.go_on(1.0)
+            flows = bpftool("map", "dump", "id", str(control.maps["flows"]))
+            values = [entry["formatted"]["value"] for entry in flows]
+            found.last = next(v for v in values if v["taken"] and v["inode"] == inode)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0
+        upload.close()
+        time.sleep(0.3)
+    found.parts["decisions"] = [decisions.summed_up(folder / "out")]
+    lab.finish()
+    return found
+
+
+@measured.of("alone")
+def test_policy_inside_the_control_needs_no_user_space(alone: Driven) -> None:
+    assert alone.last["phase"] == DRIVEN
+    assert alone.last["fallbacks"] == 0
+    # Where two processes move the bytes by hand, a busy machine has a say in how many.
+    assert alone.bytes["then"] > 0.2 * 1e6
+    assert SETTINGS.min_cwnd <= alone.last["target"] <= alone.last["most"]
+    [found] = alone.parts["decisions"]
+    assert found["decisions"] > 40
+    assert found["kernel_ns"]["p50"] < 20_000
 
 
 def test_wrong_schema_is_refused(programs: dict[str, Path], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
  * A flow begins in slow start, CUBIC's. From then on its window goes to a target ACK by ACK, never
  * above it; losses are repaired at the target's rate. The target comes from user space as an order
  * in the flow's place of `flows`, or from a policy compiled into this control (FOLLOW_POLICY, a
- * header with follow_action()). Every ACK is told of in `events`. Now and then the window is
+ * header with follow_action(), such as follow_tracking.h). Every ACK is told of in `events`. Now and then the window is
  * lowered to half of what the path holds, so that the base RTT shows (Probe).
  *
  * No agent can do worse than this: its target is cut to [min_cwnd, max_cwnd] and to a multiple of
@@ -19,10 +19,6 @@
 
 #include "follow.h"
 #include "observe.h"
-#ifdef FOLLOW_POLICY
-#include FOLLOW_POLICY
-#endif
-
 #ifndef FOLLOW_NAME
 #define FOLLOW_NAME "cczoo_follow" /* 15 characters at most */
 #endif
@@ -51,6 +47,10 @@ const volatile struct follow_settings settings = {
 	.span_intervals = 5, .orders = 1,
 #endif
 };
+
+#ifdef FOLLOW_POLICY
+#include FOLLOW_POLICY
+#endif
 
 __u64 lost_events = 0, refused_flows = 0;
 
@@ -219,8 +219,9 @@ static __always_inline void decide(struct sock *sk, struct follow_flow *flow, __
 				   __u64 now_ns)
 {
 #ifdef FOLLOW_POLICY
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	__u64 begun_ns = bpf_ktime_get_ns();
-	__s64 step = (__s64)follow_action(o, flow, slot) - settings.reach;
+	__s64 step = (__s64)follow_action(o, flow, slot, tp->mss_cache) - settings.reach;
 	__s64 target = (__s64)flow->target + step * flow->unit;
 
 	take(sk, flow, o, target < LEAST_TARGET ? 0 : (__u32)target);
