@@ -24,7 +24,8 @@ TRIES = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     parser.add_argument(
-        "policy", help="a bundle or zoo entry of a policy that sets windows, or tracking:1.25"
+        "policy",
+        help="a bundle or zoo entry of a policy that sets windows, tracking:1.25, or nuwa-tanh",
     )
     parser.add_argument(
         "--scenario", default="drive-dual", help=f"one or more, by commas: {', '.join(SCENARIOS)}"
@@ -52,31 +53,35 @@ def run(args: argparse.Namespace) -> int:
     from data.lab.runs import resume
     from models.drive.policies import driving
     from pipelines.drive import summary, tables
+    from pipelines.drive.runs import TREE, behind_ms
     from pipelines.output import print_json
 
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
-    chosen = driving(args.policy)
     asked = tasks(args)
+    # A receiver has a table, which is no policy; the kernel's own controls need nothing.
+    driven = any(behind_ms(task.control) is not None or task.control == TREE for task in asked)
+    chosen = driving(args.policy) if driven else None
+    name = chosen.name if chosen else args.policy
     args.out.mkdir(parents=True, exist_ok=True)
     log = args.out / LOG
     records = resume(log)
-    todo = [task for task in asked if _key(task) not in _done(records, chosen.name)]
+    todo = [task for task in asked if _key(task) not in _done(records, name)]
     if todo:
         try:
             _carry_out(todo, args, chosen, log)
         except LabError as error:
             raise UserError(f"{error}; run: cczoo lab doctor") from None
         records = resume(log)
-    mine = [r for r in records if r["policy"] in (chosen.name, None)]
-    found = {"kernel": platform.release(), "policy": chosen.name, **summary.summarise(mine)}
+    mine = [r for r in records if r["policy"] in (name, None)]
+    found = {"kernel": platform.release(), "policy": name, **summary.summarise(mine)}
     text = json.dumps(found, indent=1)
     (args.out / "summary.json").write_text(f"{text}\n", encoding="utf-8")
     if args.json:
         print_json(found)
     else:
         print(tables.markdown(found))
-    missing = [task for task in asked if _key(task) not in _done(records, chosen.name)]
+    missing = [task for task in asked if _key(task) not in _done(records, name)]
     for task in missing:
         print(f"no valid run: {task.name}", file=sys.stderr)
     return 1 if missing else 0
@@ -99,11 +104,9 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     from dataclasses import replace
 
     from data.lab import build, coupled, follow, receiver, runs
-    from export.bpf.curve import header
     from export.bpf.live import statistics
-    from export.tanh import tanh_curve
     from models.drive.policies import is_scripted
-    from pipelines.drive.inside import INSIDE, inside_policy
+    from pipelines.drive.inside import INSIDE, inside_policy, receiver_table
     from pipelines.drive.runs import (
         KERNEL_CONTROLS,
         NUWA,
@@ -117,6 +120,7 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     from pipelines.output import progress
 
     played = None if is_scripted(args.policy) else args.policy
+    name = chosen.name if chosen else args.policy
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cczoo-drive-")))
         stack.enter_context(statistics())
@@ -131,14 +135,13 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
             inside = follow.loaded(settings, work, INSIDE, inside_policy(args.policy, work))
             means = replace(means, inside=stack.enter_context(inside))
         if NUWA in asked:
-            table = header(tanh_curve(12, 12, 4097), "nuwa_tanh")
-            means = replace(means, receiver=receiver.compiled(table, work))
+            means = replace(means, receiver=receiver.compiled(receiver_table(args.policy), work))
         if "lia" in asked:
             coupled.ensure(build.build()["lia"])
         for task in progress(todo, "driving", len(todo)):
             for _ in range(TRIES):
                 kept = carry_out(task, args.out, args.slot, means)
-                kept["policy"] = None if task.control in KERNEL_CONTROLS else chosen.name
+                kept["policy"] = None if task.control in KERNEL_CONTROLS else name
                 if args.simulate and kept["valid"]:
                     kept["simulated"] = simulated(kept, played)
                 runs.append(log, kept)
@@ -158,14 +161,12 @@ def tasks(args: argparse.Namespace) -> list[Task]:
     """
     from data.errors import unknown_name
     from data.lab import plan
-    from pipelines.drive.runs import KERNEL_CONTROLS, Task, behind_ms
+    from pipelines.drive.runs import KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
 
-    controls = args.cc.split(",")
+    controls, own = args.cc.split(","), (TREE, NUWA, *KERNEL_CONTROLS)
     for control in controls:
-        if behind_ms(control) is None and control not in KERNEL_CONTROLS:
-            raise unknown_name(
-                "congestion control", control, ("agent", "agent+5ms", *KERNEL_CONTROLS)
-            )
+        if behind_ms(control) is None and control not in own:
+            raise unknown_name("congestion control", control, ("agent", "agent+5ms", *own))
     found: list[Task] = []
     for scenario in args.scenario.split(","):
         if scenario not in SCENARIOS and not Path(scenario).is_file():

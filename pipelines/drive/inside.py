@@ -6,6 +6,9 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.lab.build import NATIVE
+from export.bpf.curve import header
+from export.forms.curve import read_curve
+from models import store
 
 INSIDE = "cczoo_tree"
 """Name of the control with a policy inside."""
@@ -36,3 +39,23 @@ def inside_policy(name: str, work: Path) -> Path:
         f"{name}: no policy for inside the control: give {', '.join(BY_HAND)}, or a folder with "
         "a follow_policy.h that defines follow_action()"
     )
+
+
+def receiver_table(name: str) -> str:
+    """C of the table that Nuwa's receiver looks its step up in.
+
+    Parameters
+    ----------
+    name : str
+        An entry of the zoo that is a table of tanh: ``nuwa-tanh``.
+
+    Raises
+    ------
+    UserError
+        It is none.
+    """
+    entry = store.load(name)
+    document = entry.read_json("model.json") if "model.json" in entry.meta.files else {}
+    if document.get("kind") != "lut":
+        raise UserError(f"{name}: no table for a receiver: drive it with nuwa-tanh")
+    return header(read_curve(document["curve"], f"{name}: model.json: curve"), "nuwa_tanh")
