@@ -17,7 +17,9 @@ MAGIC = 0x31505A43
 FREE, START, DRIVEN, ALONE = range(4)
 """Phases of a flow: nobody's place, slow start, following its target, CUBIC's without orders."""
 HELLO = np.dtype([("magic", "<u4"), ("interval_us", "<u4"), ("schema", "u1", 32)])
-HEADER = np.dtype([("magic", "<u4"), ("count", "<u4"), ("sequence", "<u8"), ("tick_ns", "<u8")])
+HEADER = np.dtype(
+    [("magic", "<u4"), ("count", "<u4"), ("sequence", "<u8"), ("collected_ns", "<u8")]
+)
 REPORT = np.dtype(
     [(name, "<u4") for name in ("slot", "generation", "token", "sfid", "phase", "ca_state", "mss",
                                 "cwnd", "target", "unit", "most", "in_flight")]

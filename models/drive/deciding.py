@@ -65,6 +65,7 @@ class _Subflow:
     seen: Any = field(default_factory=lambda: zeros(VARIABLES, SEEN))
     values: Float = field(default_factory=lambda: np.zeros(len(tcco.FEATURES)))
     generation: int = -1
+    delivered_bytes: int = 0
 
 
 class Deciding:
@@ -85,29 +86,44 @@ class Deciding:
         self._subflows: dict[int, _Subflow] = {}
         self._begun: set[tuple[int, int]] = set()
 
-    def observe(self, report: Records) -> Float:
-        """One interval of a subflow; float64 array [6]."""
+    def observe(self, report: Records, intervals: int = 1) -> Float:
+        """What a report says of a subflow; float64 array [6].
+
+        Parameters
+        ----------
+        report : REPORT record
+        intervals : int
+            How many it sums up. What was delivered in them counts as delivered evenly: as that of
+            a single one it would be a rate that the path never had.
+        """
         slot, generation = int(report["slot"]), int(report["generation"])
         subflow = self._subflows.get(slot)
         if subflow is None or subflow.generation != generation:
             subflow = self._subflows[slot] = _Subflow(tcco.memory(self._params))
-            subflow.generation = generation
+            subflow.generation, intervals = generation, 1
+        before, now = subflow.delivered_bytes, int(report["delivered_bytes"])
+        for number in range(1, intervals + 1):
+            delivered = before + (now - before) * number // intervals
+            self._interval(subflow, report, delivered, number == intervals)
+        subflow.delivered_bytes = now
+        return subflow.values
+
+    def _interval(self, subflow: _Subflow, report: Records, delivered: int, last: bool) -> None:
         seen = subflow.seen
         seen["n"] = seen["total"] = 0
-        for code, value in ((_DELIVERED, report["delivered_bytes"]), (_CWND, report["cwnd"])):
+        for code, value in ((_DELIVERED, delivered), (_CWND, report["cwnd"])):
             seen[code] = (1, value, value, value)
-        if report["rtt_count"]:
+        if last and report["rtt_count"]:
             least = report["rtt_least_us"]
             seen[_RTT] = (report["rtt_count"], report["rtt_sum_us"], least, least)
         _observe(seen, subflow.memory, self._settings, subflow.values)
-        return subflow.values
 
     def values(self, slot: int) -> list[float]:
         """The last observation of a flow."""
         return [float(value) for value in self._subflows[slot].values]
 
-    def decide(self, reports: Records) -> Records:
-        """Windows for an interval's reports; a `WINDOW` for each flow that is past its start."""
+    def decide(self, reports: Records, intervals: int = 1) -> Records:
+        """Windows for reports of so many intervals; a `WINDOW` for each flow past its start."""
         groups: dict[tuple[int, int], list[Records]] = {}
         for report in reports:
             # Plain TCP has no token: each socket is a connection.
@@ -116,7 +132,7 @@ class Deciding:
         orders = []
         for key, flows in groups.items():
             flows.sort(key=lambda report: int(report["sfid"]))
-            values = np.array([self.observe(report) for report in flows])
+            values = np.array([self.observe(report, intervals) for report in flows])
             if any(report["phase"] == START for report in flows):
                 continue
             orders += self._ordered(key, flows, values)

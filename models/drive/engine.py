@@ -25,6 +25,9 @@ from features.tcco import TccoObservation
 from models.drive.deciding import Deciding
 from models.drive.policies import Driving, driving
 
+MOST_INTERVALS = 50
+"""At most so many are made up for: by then the flows have long been CUBIC's."""
+
 
 def serve(driving: Driving, where: str, log: Path | None = None) -> None:
     """Answer proxies for ever.
@@ -69,12 +72,16 @@ def _converse(peer: socket.socket, driving: Driving, note: Notes) -> None:
         print("a proxy reports something else than the policy observes", file=sys.stderr)
         return
     deciding = Deciding(driving.make(), driving.observation, driving.min_cwnd)
+    before_ns = 0
     while (header := receive(peer, HEADER)) is not None:
         reports = receive(peer, REPORT, int(header["count"][0]))
         if reports is None:
             return
         begun_ns = time.monotonic_ns()
-        windows = deciding.decide(reports)
+        collected_ns = int(header["collected_ns"][0])
+        intervals = round((collected_ns - before_ns) / (1000 * driving.observation.interval_us))
+        windows = deciding.decide(reports, min(MOST_INTERVALS, max(1, intervals)))
+        before_ns = collected_ns
         peer.sendall(answer(header, windows))
         spent_ns = time.monotonic_ns() - begun_ns
         note(int(header["sequence"][0]), reports, windows, deciding, spent_ns)

@@ -61,6 +61,17 @@ def test_observations_are_those_of_training() -> None:
         assert deciding.values(0) == expected.tolist()
 
 
+def test_proxy_that_was_kept_from_running_reports_no_rate_that_never_was() -> None:
+    deciding = Deciding(Noted(0), SEEN, 4)
+    for number in range(10):
+        deciding.decide(report(delivered_bytes=10_000 * number))
+    steady = deciding.values(0)[BOTTLENECK]
+    deciding.decide(report(delivered_bytes=10_000 * 13), intervals=4)
+    assert deciding.values(0)[BOTTLENECK] == steady
+    deciding.decide(report(delivered_bytes=10_000 * 17))
+    assert deciding.values(0)[BOTTLENECK] > steady
+
+
 def test_target_moves_by_units_within_its_bounds() -> None:
     policy = Noted(2)
     [order] = Deciding(policy, SEEN, 4).decide(report())

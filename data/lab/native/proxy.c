@@ -198,10 +198,10 @@ static void ask(__u64 tick_ns)
 	if (asked - answered >= MOST_WAITING)
 		return; /* it is that late: it will be asked again when it has answered */
 	asked++;
-	message.header = (struct proxy_header){PROXY_MAGIC, count, asked, tick_ns};
 	tick_at[asked % MOST_WAITING] = tick_ns;
 	event_ns[asked % MOST_WAITING] = newest;
 	asked_ns[asked % MOST_WAITING] = now_ns();
+	message.header = (struct proxy_header){PROXY_MAGIC, count, asked, asked_ns[asked % MOST_WAITING]};
 	if (!all_bytes(engine, &message, sizeof(message.header) + count * sizeof(message.reports[0]),
 		       true))
 		lose_engine();

@@ -16,10 +16,11 @@ struct proxy_hello {
 	__u8 schema[32];
 };
 
-/* After every interval: a header, then a report of each flow. */
+/* After every interval: a header, then a report of each flow. A proxy that was kept from running
+ * sums up several intervals: how many, the time tells at which it collected them. */
 struct proxy_header {
 	__u32 magic, count;
-	__u64 sequence, tick_ns;
+	__u64 sequence, collected_ns;
 };
 
 struct proxy_report {
