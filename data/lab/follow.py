@@ -48,7 +48,7 @@ class Settings:
     life_intervals, span_intervals, explore_after : int
         How observations are made; see `features.tcco.TccoObservation`.
     reach : int
-        Of a policy in the kernel: its actions go from -reach to +reach.
+        Actions of a policy in the kernel go from -reach to +reach.
     step_share, step_segments : float, int
         Unit of an action: a share of what the path holds, and at least so many segments.
     orders : bool
@@ -136,7 +136,7 @@ def compiled(settings: Settings, work: Path, name: str = NAME, policy: Path | No
     work : Path
         Folder for what is made.
     name : str
-        Of the congestion control, 15 characters at most.
+        Name of the congestion control, 15 characters at most.
     policy : Path, optional
         Header of a policy that decides inside the control: it defines ``follow_action()``.
 
