@@ -1,4 +1,4 @@
-"""What a proxy noted: its decisions, when they took effect, and flows that were left to CUBIC.
+"""Notes of a proxy: its decisions, when they took effect, and flows that were left to CUBIC.
 
 A line begins with a letter: ``C`` an engine answered for the first time (time), ``L`` it was lost
 (time); ``D`` a decision (sequence; end of the interval, newest ACK, question, answer and orders

@@ -32,7 +32,7 @@ Records = NDArray[Any]
 
 
 def receive(sock: socket.socket, kind: np.dtype[Any], count: int = 1) -> Records | None:
-    """Take records from a stream; None where the other side is gone."""
+    """Take records from a stream; None if the other side is gone."""
     wanted = count * kind.itemsize
     got = bytearray()
     while len(got) < wanted:

@@ -64,7 +64,7 @@ class Task:
 
 
 def behind_ms(control: str) -> int | None:
-    """How far away the engine of a control is; None where it has no engine."""
+    """How far away the engine of a control is; None if it has no engine."""
     kind, _, more = control.partition("+")
     if kind != "agent" or (more and not more.removesuffix("ms").isdecimal()):
         return None
