@@ -1,4 +1,4 @@
-"""What the kernel says of a registered BPF congestion control: its programs and maps."""
+"""Programs and maps of a BPF congestion control that the kernel has registered."""
 
 from __future__ import annotations
 

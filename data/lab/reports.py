@@ -1,4 +1,4 @@
-"""What the proxy and a decision engine say to one another; the structs of ``native/proxy.h``.
+"""The words that the proxy and a decision engine exchange; the structs of ``native/proxy.h``.
 
 Both begin with a `HELLO`. After every interval the proxy sends a `HEADER` and a `REPORT` of each
 flow; the engine answers with the same `HEADER`, its count changed, and a `WINDOW` of each flow

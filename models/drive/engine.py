@@ -88,7 +88,7 @@ def _converse(peer: socket.socket, driving: Driving, note: Notes) -> None:
 
 
 class Notes:
-    """Writes what was decided, a line of JSON each; nowhere where there is no file."""
+    """Writes what was decided, a line of JSON each; nothing without a file."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = path.open("w", encoding="utf-8") if path else None

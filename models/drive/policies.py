@@ -1,4 +1,4 @@
-"""What may drive live connections: policies by hand, and trained ones."""
+"""The registry of what may drive live connections: policies by hand, and trained ones."""
 
 from __future__ import annotations
 
