@@ -97,7 +97,7 @@ def ingest(
     started = time.monotonic()
     if settings.format != "auto":
         formats.load(settings.format)
-    key = _key_pattern(settings.connection_key)
+    key = key_pattern(settings.connection_key)
     check_outside(out, paths)
     sources, found_labels = find_sources(paths)
     if labels is not None:
@@ -142,7 +142,14 @@ def _write_record(work: Path, report: dict[str, Any]) -> None:
     (work / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def _key_pattern(text: str | None) -> re.Pattern[str] | None:
+def key_pattern(text: str | None) -> re.Pattern[str] | None:
+    """Compile ``--connection-key``.
+
+    Raises
+    ------
+    UserError
+        When it isn't a regular expression with one group.
+    """
     if text is None:
         return None
     try:

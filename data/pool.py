@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -20,16 +20,26 @@ LOOK_S = 0.25
 Show = Callable[[int], None]
 """Called with the number of bytes of the files on disk that have been read in all."""
 
+Work = Callable[[Any, Show], Any]
+"""Does one item, and is told by which function to count the bytes read."""
+
 _read: Any = None
 """A process's view of the number of bytes that all have read."""
 
 
 def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]:
-    """Read all shards.
+    """Read all shards; see `spread`."""
+    return spread(ingest_shard, shards, jobs, show)
+
+
+def spread(work: Work, items: Sequence[Any], jobs: int, show: Show) -> list[Any]:
+    """``[work(item, count) for item in items]`` in processes side by side.
 
     Parameters
     ----------
-    shards : list of Shard
+    work : callable
+        A function of a module; ``count`` is to be called with each further number of bytes read.
+    items : sequence
         Each is one process's work at a time.
     jobs : int
         Processes; with 1, or one shard, this one does the work.
@@ -38,8 +48,8 @@ def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]
 
     Returns
     -------
-    list of ShardResult
-        In the order of the shards.
+    list
+        Results in the order of the items.
 
     Raises
     ------
@@ -48,9 +58,9 @@ def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]
     OSError
         When a result can't be written.
     """
-    jobs = min(jobs, len(shards))
+    jobs = min(jobs, len(items))
     if jobs > 1:
-        return _side_by_side(shards, jobs, show)
+        return _side_by_side(work, items, jobs, show)
     total = 0
 
     def count(more: int) -> None:
@@ -58,10 +68,10 @@ def read_shards(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]
         total += more
         show(total)
 
-    return [ingest_shard(shard, count) for shard in shards]
+    return [work(item, count) for item in items]
 
 
-def _side_by_side(shards: list[Shard], jobs: int, show: Show) -> list[ShardResult]:
+def _side_by_side(work: Work, items: Sequence[Any], jobs: int, show: Show) -> list[Any]:
     # Spawned rather than forked: threads of the parent's libraries don't survive a fork.
     context = get_context("spawn")
     read = context.Value("q", 0)
@@ -70,7 +80,7 @@ def _side_by_side(shards: list[Shard], jobs: int, show: Show) -> list[ShardResul
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with ProcessPoolExecutor(jobs, context, _begin, (read, ours)) as pool:
         try:
-            futures = [pool.submit(_work, shard) for shard in shards]
+            futures = [pool.submit(_work, work, item) for item in items]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             waiting = set(futures)
             while waiting:
@@ -105,9 +115,9 @@ def _end_with(parent: Connection) -> None:
         os._exit(1)
 
 
-def _work(shard: Shard) -> ShardResult:
+def _work(work: Work, item: Any) -> Any:
     def count(more: int) -> None:
         with _read.get_lock():
             _read.value += more
 
-    return ingest_shard(shard, count)
+    return work(item, count)

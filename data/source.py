@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from data.formats.base import (
 from data.quarantine import Quarantine
 from data.reorder import kept_lines, reordered
 from data.spool import NUMBER_OF_VARIABLES, Spool
-from data.store import PartWriter
+from data.store import Ints, PartWriter
 from data.stream import Block, DamagedStream, blocks, head
 
 UNKNOWN = "unrecognised"
@@ -53,11 +53,15 @@ class Shard:
 
 @dataclass
 class ShardResult:
-    """Rows of ``connections``, counts, sources per format, and the quarantine's files."""
+    """Rows of ``connections``, counts, sources per format, the quarantine's files.
+
+    ``files`` has each source's format and own counts of lines.
+    """
 
     connections: list[dict[str, Any]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     formats: Counter[str] = field(default_factory=Counter)
+    files: dict[str, tuple[str, Counter[str]]] = field(default_factory=dict)
     quarantine: list[Path] = field(default_factory=list)
 
 
@@ -77,11 +81,36 @@ class _Found:
         return self.spool.count(self.number)
 
 
-def ingest_shard(shard: Shard, count: Count) -> ShardResult:
-    """Read a shard's files and write its parts and its quarantine under ``shard.work``."""
+class Sink(Protocol):
+    """A place for connections: their events by subflow, variable and time, then each one's row."""
+
+    def begin(self, connection: str) -> None:
+        """Start the next connection."""
+
+    def add(self, subflow: int, variable: int, time_us: Ints, value: Ints) -> None:
+        """Add events of the connection that was begun last."""
+
+    def end(self, row: dict[str, Any]) -> None:
+        """Take the row of the connection that was begun last."""
+
+
+def ingest_shard(shard: Shard, count: Count, sink: Sink | None = None) -> ShardResult:
+    """Read a shard's files.
+
+    Parameters
+    ----------
+    shard : Shard
+        Its quarantine is written under ``shard.work``.
+    count : callable
+        Progress.
+    sink : Sink, optional
+        Takes the connections; by default they become parts under ``shard.work``, and rows of the
+        result.
+    """
     result = ShardResult()
     quarantine = Quarantine(shard.work, f"quarantine-{shard.number:05d}")
     parts = PartWriter(shard.work / "events", f"part-{shard.number:05d}")
+    to = sink or parts
     i = 0
     while i < len(shard.sources):
         # Files of one key follow each other and make one connection.
@@ -91,11 +120,12 @@ def ingest_shard(shard: Shard, count: Count) -> ShardResult:
         found: list[_Found] = []
         for name, path in shard.sources[i:j]:
             found += _Source(name, path, shard, quarantine, result).read(count)
-        result.connections += _write_unit(found, key, parts, result)
+        _write_unit(found, key, to, result)
         for spool in {id(item.spool): item.spool for item in found}.values():
             spool.close()
         i = j
     parts.close()
+    result.connections = parts.connections
     result.quarantine = quarantine.close()
     return result
 
@@ -146,6 +176,7 @@ class _Source:
         found = self._finish()
         self._result.counts.update(self._counts)
         self._result.formats[self._format] += 1
+        self._result.files[self._name] = (self._format, self._counts)
         return found
 
     def _finish(self) -> list[_Found]:
@@ -211,9 +242,7 @@ class _Source:
             self._quarantine.add_lines(self._name, block, status, reasons)
 
 
-def _write_unit(
-    found: list[_Found], key: str | None, parts: PartWriter, result: ShardResult
-) -> list[dict[str, Any]]:
+def _write_unit(found: list[_Found], key: str | None, sink: Sink, result: ShardResult) -> None:
     groups: dict[tuple[str, str], list[_Found]] = {}
     for item in found:
         if not item.events:
@@ -223,24 +252,22 @@ def _write_unit(
             groups.setdefault(("", name), []).append(item)
         else:
             groups.setdefault((item.source, item.socket.connection), []).append(item)
-    rows = []
     for (_, name), items in groups.items():
         # The first file's name stands for all files of a key.
         connection = f"{items[0].source}:{name}"
-        rows.append(_write_connection(connection, items, parts, key is not None))
+        sink.end(_write_connection(connection, items, sink, key is not None))
         result.counts["connections"] += 1
         result.counts["subflows"] += len(items)
         result.counts["events"] += sum(item.events for item in items)
-    return rows
 
 
 def _write_connection(
-    connection: str, items: list[_Found], parts: PartWriter, renumber: bool
+    connection: str, items: list[_Found], sink: Sink, renumber: bool
 ) -> dict[str, Any]:
     numbers = [item.socket.subflow for item in items]
     if renumber or len(set(numbers)) != len(numbers):
         numbers = list(range(1, len(items) + 1))
-    parts.begin(connection)
+    sink.begin(connection)
     subflows: list[dict[str, Any]] = []
     start_us, end_us = np.iinfo(np.int64).max, np.iinfo(np.int64).min
     meta: dict[str, str] = {}
@@ -252,7 +279,7 @@ def _write_connection(
             for time_us, value in _ordered(item.spool, item.number, variable):
                 if variable == SRTT and item.socket.srtt_scale != 1:
                     value = value * item.socket.srtt_scale
-                parts.add(subflow, variable, time_us, value)
+                sink.add(subflow, variable, time_us, value)
                 start_us = min(start_us, int(time_us[0]))
                 end_us = max(end_us, int(time_us[-1]))
                 if variable in (RTT, SRTT):

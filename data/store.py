@@ -180,6 +180,7 @@ class PartWriter:
         self._names: list[str] = []
         self._pieces: list[tuple[int, int, int, Ints, Ints]] = []
         self._rows = 0
+        self.connections: list[dict[str, Any]] = []
 
     def begin(self, connection: str) -> None:
         """Start the next connection."""
@@ -191,6 +192,10 @@ class PartWriter:
         self._rows += len(time_us)
         if self._rows >= PART_ROWS:
             self._flush()
+
+    def end(self, row: dict[str, Any]) -> None:
+        """Keep the row of the connection that was begun last."""
+        self.connections.append(row)
 
     def _flush(self) -> None:
         if not self._pieces:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from data.errors import UserError
 
 EXTRAS: dict[str, str] = {
+    "deltalake": "fleet",
     "dvc": "repro",
     "flaml": "train",
+    "fsspec": "fleet",
     "gymnasium": "rl",
     "joblib": "train",
     "lightgbm": "train",
@@ -20,6 +22,7 @@ EXTRAS: dict[str, str] = {
     "pyarrow": "train",
     "ray": "train",
     "ruamel": "repro",
+    "s3fs": "fleet",
     "safetensors": "train",
     "scipy": "train",
     "skl2onnx": "train",

@@ -1,0 +1,1 @@
+"""Commands on stores: data sets of logs that grow (``docs/fleet.md``)."""

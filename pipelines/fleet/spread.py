@@ -1,0 +1,78 @@
+"""Work on a store is spread over a cluster if ``RAY_ADDRESS`` names one, else over processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from data import pool
+from data.errors import UserError
+from data.pool import Show, Work
+
+
+def spread_over(jobs: int | None) -> Any:
+    """A function ``spread(work, items, show)``; see `data.fleet.ingest.Spread`.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Processes on this machine; the number of cores by default. A cluster has its own.
+    """
+    count = jobs or len(os.sched_getaffinity(0))
+
+    def spread(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
+        if os.environ.get("RAY_ADDRESS") and items:
+            return _on_cluster(work, items, show)
+        return pool.spread(work, items, count, show)
+
+    return spread
+
+
+def _on_cluster(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
+    """Results in the order of the items, each done by a task of Ray Data on any node.
+
+    Whatever a worker or node that dies had in hand is done again by another. Results are small:
+    what a task makes of logs goes to the store, and its names come back.
+    """
+    from models import parallel
+
+    parallel.start(1)
+    import ray
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.actor_prefetcher_enabled = False
+    numbered = [{"number": number, "item": item} for number, item in enumerate(items)]
+    found: dict[int, Any] = {}
+    done = 0
+    try:
+        rows = ray.data.from_items(numbered, override_num_blocks=len(numbered))
+        for row in rows.map(_Step(work), num_cpus=1).iter_rows():
+            found[row["number"]] = row["result"]
+            done += int(row["bytes"])
+            show(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, UserError):
+            raise UserError(str(error.cause)) from None
+        raise
+    return [found[number] for number in range(len(items))]
+
+
+class _Step:
+    """One item's work, as Ray Data asks for it: a row in, a row out."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Do the work of the row's item."""
+        read = 0
+
+        def count(more: int) -> None:
+            nonlocal read
+            read += more
+
+        result = self._work(row["item"], count)
+        return {"number": row["number"], "result": result, "bytes": read}
