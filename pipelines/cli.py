@@ -17,11 +17,12 @@ from pathlib import Path
 
 from data.errors import UserError, unknown_name
 from data.place import check_writable, unwritable
-from pipelines import extras, names
+from pipelines import extras, names, selection
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("pipelines.lab", "collect labelled MPTCP kernel logs over emulated paths (root)"),
     "ingest": ("pipelines.ingest", "read kernel logs and traces into Parquet tables"),
+    "store": ("pipelines.store", "list, check, compact and forget what a growing store holds"),
     "features": ("pipelines.featurize", "compute features from ingested logs"),
     "conditions": ("pipelines.sbd.conditions", "find groups of path conditions, or assign to them"),
     "train": ("pipelines.train", "train, compare and track classifiers"),
@@ -104,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             check_writable(out)
         if isinstance(predictions := getattr(args, "predictions", None), Path):
             check_writable(predictions)
-        with _tidy_on_sigterm():
+        with _tidy_on_sigterm(), selection.opened(args):
             code: int = module.run(args)
     except UserError as error:
         print(f"cczoo {name}: {error}", file=sys.stderr)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pipelines import selection
 from pipelines.sources import MODEL
 
 EXAMPLE = """examples:
   cczoo drift --model smartsbd-plus --features NEW.parquet --by dataset
+  cczoo drift --model smartsbd-plus --store STORE --where "day = 2026-11-18" --by isp
   cczoo drift --model registry:smartsbd-dt@champion --features NEW.parquet --plot drift.svg --json
 Exits with 0 where the model can be kept, 1 where it should be trained again, 2 on wrong input or
 too few connections to tell (docs/drift.md)."""
@@ -17,8 +19,12 @@ too few connections to tell (docs/drift.md)."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("--model", required=True, help=MODEL)
+    parser.add_argument("--features", type=Path, help="table of the new logs (`cczoo features`)")
+    selection.add_arguments(parser)
     parser.add_argument(
-        "--features", type=Path, required=True, help="table of the new logs (`cczoo features`)"
+        "--reference-where",
+        metavar="CONDITION",
+        help="with --store: the rows of it to compare with (default: the model's own sample)",
     )
     parser.add_argument("--by", metavar="COLUMN,...", help="attributes to group by")
     parser.add_argument(

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from features.params import SbdParams
 
 EXAMPLE = """\
-example: cczoo features sbd --events data/interim/mine --out mine.parquet --json
+examples:
+  cczoo features sbd --events data/interim/mine --out mine.parquet --json
+  cczoo features sbd --store s3://bucket/store     # what is new in it; docs/fleet.md
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
 window, for neural models: docs/neural.md)
@@ -39,8 +41,10 @@ Connection = tuple[dict[str, Any], dict[int, dict[str, Any]]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("what", help="what to compute: sbd or series")
-    parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
-    parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--events", type=Path, help="directory made by ingest")
+    place.add_argument("--store", help="store: compute what is new, and keep it there")
+    parser.add_argument("--out", type=Path, help="Parquet file to write (with --events)")
     settings = parser.add_mutually_exclusive_group()
     settings.add_argument(
         "--params", type=Path, help="YAML file with settings (features: sbd: ...)"
@@ -61,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
         raise unknown_name("feature table", args.what, TABLES)
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
+    if args.store is not None:
+        return _in_store(args)
+    if args.out is None:
+        raise UserError("--out is missing: name the Parquet file to write")
     if args.out.is_dir():
         raise UserError(f"--out {args.out}: is a directory: give a file name")
     check_outside(args.out, [args.events], "events")
@@ -77,6 +85,26 @@ def run(args: argparse.Namespace) -> int:
         print(f"{counts['windows']} windows of {counts['connections']} connections → {args.out}")
         for reason, number in without["reasons"].items():
             print(f"  without a window: {number} ({reason})")
+    return 0
+
+
+def _in_store(args: argparse.Namespace) -> int:
+    from data.fleet.address import address
+    from pipelines.fleet import features
+    from pipelines.fleet.spread import spread_over
+    from pipelines.output import print_json
+
+    if args.out is not None:
+        raise UserError(f"--out {args.out}: features of a store are kept in it: leave --out away")
+    spread = spread_over(args.jobs or None)
+    counts = features.follow(address(args.store), args.what, _settings(args), spread)
+    if args.json:
+        print_json(counts)
+    else:
+        print(
+            f"{counts['windows']} windows of {counts['connections']} connections computed, "
+            f"{counts['windows_kept']} windows kept → {args.store}, version {counts['version']}"
+        )
     return 0
 
 
@@ -122,18 +150,14 @@ def featurize(
 
     from data.schema import CONNECTIONS
     from data.store import read_connections
-    from features.sbd import TABLES, features_of
 
     connections = read_connections(events)
     attributes = [
         *KEPT_ATTRIBUTES,
         *(name for name in connections.columns if name not in CONNECTIONS.names),
     ]
-    names = [feature.name for family in TABLES[what] for feature in features_of(family)]
-    if clash := sorted(set(attributes) & {*names, *_FIXED}):
-        raise UserError(
-            f"{events}: the labels' column {clash[0]!r} has a feature's name: rename it"
-        )
+    names = feature_names(what)
+    check_attributes(attributes, names, str(events))
     heads: list[tuple[Any, ...]] = []
     blocks = []
     reasons: Counter[str] = Counter()
@@ -146,14 +170,8 @@ def featurize(
     if connections.height > seen:
         reasons["no events"] = connections.height - seen
     values = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
-    fixed = pl.DataFrame(heads, schema=_FIXED, orient="row")
-    features = pl.DataFrame(values, schema=dict.fromkeys(names, pl.Float64), orient="row")
     own = connections.select("connection", *(pl.col(name).cast(pl.String) for name in attributes))
-    table = (
-        pl.concat([fixed, features], how="horizontal")
-        .join(own, on="connection", how="left", maintain_order="left")
-        .sort("source", "connection", "window", "subflow_a", "subflow_b")
-    )
+    table = joined(heads, values, names, own)
     without = {"count": sum(reasons.values()), "reasons": dict(sorted(reasons.items()))}
     return table, {
         "windows": table.height,
@@ -162,7 +180,47 @@ def featurize(
     }
 
 
-_FIXED: dict[str, Any] = {
+def feature_names(what: str) -> list[str]:
+    """Names of the features of a table, in the order of its columns."""
+    from features.sbd import TABLES, features_of
+
+    return [feature.name for family in TABLES[what] for feature in features_of(family)]
+
+
+def check_attributes(attributes: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Refuse columns of a labels file that have the name of another column."""
+    if clash := sorted(set(attributes) & {*names, *FIXED}):
+        raise UserError(f"{where}: the labels' column {clash[0]!r} has a feature's name: rename it")
+
+
+def joined(
+    heads: list[tuple[Any, ...]], values: Any, names: list[str], own: pl.DataFrame
+) -> pl.DataFrame:
+    """Put the rows of a table together.
+
+    Parameters
+    ----------
+    heads : list of tuple
+        Fixed columns of N windows.
+    values : float64 array [N, d]
+        Their features.
+    names : list of str
+        Names of the d features.
+    own : polars.DataFrame
+        Attributes by ``connection``.
+    """
+    import polars as pl
+
+    fixed = pl.DataFrame(heads, schema=FIXED, orient="row")
+    features = pl.DataFrame(values, schema=dict.fromkeys(names, pl.Float64), orient="row")
+    return (
+        pl.concat([fixed, features], how="horizontal")
+        .join(own, on="connection", how="left", maintain_order="left")
+        .sort("source", "connection", "window", "subflow_a", "subflow_b")
+    )
+
+
+FIXED: dict[str, Any] = {
     "source": str,
     "connection": str,
     "window": int,
@@ -234,7 +292,7 @@ def _results(
     weight = sum(_weight((row, {})) for row in connections.iter_rows(named=True))
 
     # Connections are as much work as they have events.
-    batches = _batches(progress(iter_connections(events), "features", weight, _weight))
+    batches = in_batches(progress(iter_connections(events), "features", weight, _weight))
     if jobs == 1 or total <= BATCH:
         for batch in batches:
             yield compute_batch(batch, params, what)
@@ -253,7 +311,8 @@ def _results(
             yield future.result()
 
 
-def _batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
+def in_batches(connections: Iterable[Connection]) -> Iterator[list[Connection]]:
+    """Put connections together by the number that a worker gets, with the variables it needs."""
     iterator = iter(connections)
     while taken := list(islice(iterator, BATCH)):
         yield [

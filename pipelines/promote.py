@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.policies import ENTRY, WEIGHTS
+from pipelines import selection
 from pipelines.output import print_json
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="data with the test set (default: where make repro leaves it; without it the models' "
         "own samples)",
     )
+    selection.add_arguments(parser)
     parser.add_argument("--params", type=Path, help="settings (default: params.yaml where it is)")
     parser.add_argument("--reason", default="", help="in your own words, for the log")
     parser.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")

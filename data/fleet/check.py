@@ -38,6 +38,7 @@ def check(store: str, watch: Watch = iter) -> dict[str, Any]:
     """
     table = open_logs(store)
     files = table.files()
+    forgotten: set[str] | None = None
     found: dict[str, Counter[str]] = defaultdict(Counter)
     problems: list[str] = []
     system, root = filesystem(table.address)
@@ -49,7 +50,8 @@ def check(store: str, watch: Watch = iter) -> dict[str, Any]:
             problems.append(f"{file.path}: has {system.size(path)} bytes, not {file.size}")
         else:
             try:
-                _count(table, file, found)
+                forgotten = _forgotten(table) if forgotten is None else forgotten
+                _count(table, file, found, forgotten)
             except UserError as error:
                 problems.append(str(error))
     totals: Counter[str] = Counter()
@@ -73,7 +75,7 @@ def check(store: str, watch: Watch = iter) -> dict[str, Any]:
         "more_problems": max(0, len(problems) - SHOWN),
         "files": len(files),
         "logs": logs,
-        "counts": {name: value for name, value in totals.items()},
+        "counts": dict(totals),
         "version": table.version,
     }
 
@@ -95,10 +97,9 @@ def _expected(counts: dict[str, int]) -> dict[str, int]:
     return names | ({} if lost else {"events": counts["events"], "runs": counts["events"]})
 
 
-def _count(table: Table, file: File, found: dict[str, Counter[str]]) -> None:
+def _count(table: Table, file: File, found: dict[str, Counter[str]], forgotten: set[str]) -> None:
     rows_seen = 0
     kind = file.values[KIND]
-    forgotten = _forgotten(table) if kind == CONNECTION_KIND else set()
     for rows in groups(table.address, file):
         rows_seen += rows.num_rows
         intakes = rows[INTAKE].to_pylist()

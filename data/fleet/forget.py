@@ -1,4 +1,4 @@
-"""Connections leave a store for good: their events, their features, and the files that held them."""
+"""Connections leave a store for good: events, features, and the files that held them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,28 @@ from data.fleet.where import Where
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def meant(store: str, where: Where) -> pl.DataFrame:
+    """Rows of the connections that a condition means.
+
+    Raises
+    ------
+    UserError
+        If there are none.
+    """
+    import polars as pl
+
+    table = select.open_logs(store)
+    columns = [*select.known_columns(table), INTAKE]
+    parts = [
+        frame.select(name for name in columns if name in frame.columns)
+        for _, frame in select.rows(table, where, columns)
+    ]
+    found = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
+    if found.is_empty():
+        raise UserError(f"{store}: no connection fits --where {where.text!r}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -57,19 +79,12 @@ def forget(store: str, where: Where, features: Sequence[str]) -> Forgotten:
     import polars as pl
 
     table = select.open_logs(store)
-    columns = [*select.known_columns(table), INTAKE]
     found = pl.DataFrame()
 
     def prepare() -> Exchange:
         nonlocal found
-        parts = [frame.select(columns_of(frame)) for _, frame in select.rows(table, where, columns)]
-        found = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
-        if found.is_empty():
-            raise UserError(f"{store}: no connection fits --where {where.text!r}")
+        found = meant(store, where)
         return _exchange(table, found)
-
-    def columns_of(frame: pl.DataFrame) -> list[str]:
-        return [name for name in columns if name in frame.columns]
 
     commit(table, prepare, "forget")
     files = table.sweep(0)

@@ -9,11 +9,12 @@ from typing import Any
 
 from data.errors import UserError
 from data.fleet import ledger
+from data.fleet.address import below, whole
 from data.fleet.change import Exchange, commit, without_intakes
 from data.fleet.files import FILE_BYTES, Output, groups
 from data.fleet.layout import INTAKE, KIND
 from data.fleet.select import open_logs
-from data.fleet.table import File
+from data.fleet.table import File, Table, exists
 
 FEW_BYTES = FILE_BYTES // 2
 """A file on disk of more is left as it is when a store is compacted."""
@@ -61,7 +62,7 @@ def remove(store: str, names: Sequence[str]) -> dict[str, Any]:
     return {"logs": sorted(gone), "version": table.version}
 
 
-def compact(store: str, keep_days: int) -> dict[str, Any]:
+def compact(store: str, keep_days: int, features: Sequence[str] = ()) -> dict[str, Any]:
     """Put small files of each partition together, and delete files that left the store long ago.
 
     Parameters
@@ -71,6 +72,8 @@ def compact(store: str, keep_days: int) -> dict[str, Any]:
     keep_days : int
         Files that are no longer in the store stay for so long, for commands that read an older
         state.
+    features : sequence of str
+        Names of the tables of features that the store may have, whose old files go too.
     """
     table = open_logs(store)
     before = len(table.files())
@@ -90,6 +93,11 @@ def compact(store: str, keep_days: int) -> dict[str, Any]:
         exchanged.append(commit(table, prepare, "compact", changes_data=False))
     table.tidy_log()
     gone = table.sweep(24 * keep_days, killed=True)
+    for name in features:
+        if exists(place := below(whole(store), name)):
+            other = Table(place)
+            other.tidy_log()
+            gone += other.sweep(24 * keep_days, killed=True)
     return {
         "files_before": before,
         "files": len(table.files()),

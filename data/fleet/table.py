@@ -112,8 +112,8 @@ class Table:
             (file for file in found if asked <= file.values.items()), key=lambda file: file.path
         )
 
-    def add_columns(self, names: Sequence[str]) -> None:
-        """Give the table further columns of text, null in all rows that it has."""
+    def add_columns(self, names: Sequence[str], kind: str = "string") -> None:
+        """Give the table further columns, null in all rows that it has."""
         from deltalake import Field
         from deltalake.exceptions import DeltaError
         from deltalake.schema import PrimitiveType
@@ -123,9 +123,7 @@ class Table:
             if not fresh:
                 return
             try:
-                self._delta.alter.add_columns(
-                    [Field(name, PrimitiveType("string")) for name in fresh]
-                )
+                self._delta.alter.add_columns([Field(name, PrimitiveType(kind)) for name in fresh])
             except DeltaError:
                 time.sleep(0.05)
             self.reload()

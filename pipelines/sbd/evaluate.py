@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import selection
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 EXAMPLE = """examples:
   cczoo evaluate sbd --model smartsbd-plus --features data/processed/sbd.parquet --json
   cczoo evaluate sbd --model rule:dwc --features FILE.parquet --events data/interim/events
+  cczoo evaluate sbd --model smartsbd-plus --store STORE --where "day >= 2026-11-01"
 rules: rule:dwc, rule:sbd, rule:ton20. A table without labels gives predictions only."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``cczoo evaluate sbd``."""
     parser.add_argument("--model", required=True, help=f"{MODEL}, or rule:NAME")
-    parser.add_argument("--features", type=Path, required=True, help="table of `cczoo features`")
+    parser.add_argument("--features", type=Path, help="table of `cczoo features`")
+    selection.add_arguments(parser)
     parser.add_argument("--events", type=Path, help="ingested directory, for rule:NAME")
     parser.add_argument("--predictions", type=Path, help="write each window's answer to a Parquet")
     parser.add_argument("--json", action="store_true", help="print JSON")

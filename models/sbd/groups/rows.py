@@ -15,6 +15,7 @@ from polars.interchange import CompatLevel
 
 from data.errors import UserError
 from data.files import file_hash
+from models.sbd.content import selection_of
 from models.sbd.groups import labels
 from models.sbd.groups.own import places
 from models.sbd.windows import KEY
@@ -98,7 +99,12 @@ def open_table(path: Path) -> Any:
 
 
 def table_hash(path: Path) -> str:
-    """SHA-256 of a features file, or over names and hashes of a directory's files."""
+    """SHA-256 of a features file, or over names and hashes of a directory's files.
+
+    A selection of a store has its own hash, which doesn't depend on how its rows are ordered.
+    """
+    if (selected := selection_of(path)) is not None:
+        return selected.fingerprint
     if path.is_file():
         return file_hash(path)
     digest = hashlib.sha256()

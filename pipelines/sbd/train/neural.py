@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pipelines import names
+from pipelines import names, selection
 from pipelines.sbd.train import shared
 
 OUT = Path("reports/neural")
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=shared.SERIES,
             help="table of `cczoo features series` (default: %(default)s)",
         )
+        selection.add_arguments(step, "series")
         step.add_argument("--out", type=Path, default=OUT, help="results (default: %(default)s)")
         step.set_defaults(zoo=None)
         if "fit" in run_:

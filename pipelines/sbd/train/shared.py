@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import selection
+
 if TYPE_CHECKING:
     from models.sbd.train.job import Job
 
@@ -23,6 +25,7 @@ def table(parser: argparse.ArgumentParser) -> None:
         default=FEATURES,
         help="table of `cczoo features sbd` (default: %(default)s)",
     )
+    selection.add_arguments(parser)
 
 
 def results(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,126 @@
+"""Some rows of a store's features become one Parquet file, which says what it was selected from."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from data.errors import UserError
+from data.fleet import select
+from data.fleet.address import whole
+from data.fleet.files import groups, metadata_of
+from data.fleet.layout import INTAKE
+from data.fleet.table import File, Table
+from data.fleet.where import Where
+from features.params import SbdParams
+from models.sbd import content
+from pipelines.fleet.features import SETTINGS, current_files, settings_hash
+
+LEFT_OUT = (SETTINGS, INTAKE)
+"""Columns of a store's features that a table hasn't."""
+
+
+def write(
+    store: str, what: str, where: str | None, params: SbdParams | None, path: Path
+) -> dict[str, Any]:
+    """Write the rows for which a condition holds.
+
+    Parameters
+    ----------
+    store : str
+        Address.
+    what : str
+        Kind of table.
+    where : str, optional
+        The condition.
+    params : SbdParams, optional
+        Settings of the features; needed only where the store has features of several.
+    path : Path
+        File to write.
+
+    Returns
+    -------
+    dict
+        Name, version, condition and fingerprint of what was selected, which the file's metadata
+        hold too.
+
+    Raises
+    ------
+    UserError
+        When no row fits, or it isn't clear which settings are meant.
+    """
+    table, files, lacking = current_files(store, what)
+    if lacking:
+        print(
+            f"{store}: {lacking} files of connections have no features yet: run "
+            f"`cczoo features {what} --store {store}` for them",
+            file=sys.stderr,
+        )
+    own, condition = _settings(store, what, files, params), Where(where)
+    condition.check(name for name in table.columns if name not in LEFT_OUT)
+    chosen = condition.files([file for file in files if file.values[SETTINGS] == own])
+    seen: Counter[str] = Counter()
+    schema = _schema(table)
+    metadata = metadata_of(table.address, chosen[0]) if chosen else {}
+    metadata = {key: value for key, value in metadata.items() if key.startswith("cczoo.")}
+    with pq.ParquetWriter(path, schema.with_metadata(metadata), compression="zstd") as writer:
+        for file in sorted(chosen, key=lambda file: (str(file.partition), file.path)):
+            for rows in groups(table.address, file):
+                frame = select.with_partition(rows, file, [*schema.names, *condition.columns])
+                frame = frame.filter(condition.mask(frame))
+                seen.update(frame[INTAKE].to_list())
+                if len(frame):
+                    writer.write_table(frame.select(schema.names).to_arrow().cast(schema))
+        logs = select.open_logs(store)
+        selection = content.Selection(
+            store=whole(store),
+            id=logs.id,
+            version=logs.version,
+            where=where or "",
+            fingerprint=_hash(own, seen),
+        )
+        writer.add_key_value_metadata({content.SELECTION: selection.text()})
+    if not seen:
+        raise UserError(f"{store}: no row of its features fits --where {where or ''!r}")
+    return {"selection": selection, "rows": sum(seen.values())}
+
+
+def _hash(settings: str, seen: Counter[str]) -> str:
+    digest = hashlib.sha256(settings.encode())
+    for intake, number in sorted(seen.items()):
+        digest.update(f"\n{intake} {number}".encode())
+    return digest.hexdigest()
+
+
+def _settings(store: str, what: str, files: list[File], params: SbdParams | None) -> str:
+    there = sorted({str(file.values[SETTINGS]) for file in files})
+    if params is not None and (own := settings_hash(what, params)) in there:
+        return own
+    if len(there) == 1 and params is None:
+        return there[0]
+    default = settings_hash(what, SbdParams())
+    if params is None and default in there:
+        return default
+    raise UserError(
+        f"{store}: has no features with these settings: compute them with `cczoo features {what} "
+        f"--store {store}` and the same --params or --model"
+    )
+
+
+def _schema(table: Table) -> Any:
+    from pipelines import featurize
+
+    names = featurize.feature_names(table.address.rpartition("/")[2])
+    kinds = {str: pa.string(), int: pa.int64()}
+    fields = {name: pa.field(name, kinds[kind]) for name, kind in featurize.FIXED.items()}
+    fields |= {name: pa.field(name, pa.float64()) for name in names}
+    for name in table.columns:
+        if name not in fields and name not in LEFT_OUT:
+            fields[name] = pa.field(name, pa.string())
+    return pa.schema(list(fields.values()))
