@@ -272,6 +272,7 @@ def run(
     params: Mapping[str, Any],
     *,
     dataset_hash: str,
+    selection: Mapping[str, str] | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> Iterator[Run]:
     """Track one run: commit, parameters, data hash and command first, then whatever is logged.
@@ -286,6 +287,9 @@ def run(
         Nested parameters; written flat, joined by dots.
     dataset_hash : str
         SHA-256 of the data the run learns from.
+    selection : mapping, optional
+        Store, version, condition and fingerprint of that data, where it comes from a store; they
+        are the run's data set.
     tags : mapping, optional
         More tags; one of the same name as a tag above replaces it.
 
@@ -296,12 +300,31 @@ def run(
     """
     mlflow = module()
     own = {"git_commit": git_commit(), "dataset_hash": dataset_hash, "command": command_line()}
+    if selection:
+        own |= {f"store_{name}": selection[name] for name in ("id", "version", "where")}
     active_experiment = mlflow.set_experiment(experiment_id=experiment_id(experiment))
     with mlflow.start_run(
         experiment_id=active_experiment.experiment_id, run_name=name, tags={**own, **(tags or {})}
     ) as active:
         mlflow.log_params(flatten(params))
+        if selection:
+            _log_selection(selection)
         yield Run(active.info.run_id, active.info.artifact_uri)
+
+
+def _log_selection(selection: Mapping[str, str]) -> None:
+    """Log rows of a store as the data set that the active run learns from."""
+    import mlflow
+    from mlflow.data.code_dataset_source import CodeDatasetSource
+    from mlflow.data.meta_dataset import MetaDataset
+
+    source = CodeDatasetSource(
+        tags={name: selection[name] for name in ("store", "id", "version", "where")}
+    )
+    digest = selection["fingerprint"][:32]
+    name = f"{selection['store']}@{selection['version']}"
+    data = MetaDataset(source, name=name, digest=digest)  # type: ignore[abstract]
+    mlflow.log_input(data, context="training", tags={"where": selection["where"] or "all"})
 
 
 def experiment_id(name: str) -> str:

@@ -189,8 +189,13 @@ def _commit(
         names = {name for name, *_ in mine}
         there = ledger.matching(table, names, {content for _, content, *_ in mine})
         late = judgement.judge([(n, c, x) for n, c, x, _ in mine], there)
-        drop = {intake for name, _, _, intake in mine if name in late.dropped}
-        keep = without_intakes(table.address, written, drop) if drop else Exchange([], [])
+        # Logs that were read together are dropped together, or not at all.
+        stay = {intake for name, _, _, intake in mine if name not in late.dropped}
+        late.dropped = {name for name, *_, intake in mine if intake not in stay}
+        drop = {intake for *_, intake in mine} - stay
+        keep = Exchange([], [])
+        if drop:
+            keep = without_intakes(table.address, written, drop)
         replaced = {row["intake"]: row for row in there.iter_rows(named=True)}
         old = [
             file
@@ -199,10 +204,8 @@ def _commit(
                 same_place(file.values, _place(table, replaced[intake])) for intake in late.removed
             )
         ]
-        gone = without_intakes(table.address, old, late.removed) if late.removed else keep
+        gone = without_intakes(table.address, old, late.removed)
         left = [file for file in written if file not in keep.removed]
-        if gone is keep:
-            return Exchange([*left, *keep.added], [])
         return Exchange([*left, *keep.added, *gone.added], gone.removed)
 
     _committed(table, prepare, written)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from data.fleet.files import groups
 from data.fleet.layout import INTAKE, KIND, SOURCE_KIND
-from data.fleet.table import Table
+from data.fleet.table import File, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +24,19 @@ def rows(
 
     for file in table.files(**{KIND: SOURCE_KIND, **partition}):
         values = {name: value for name, value in file.values.items() if name != KIND}
-        for group in groups(table.address, file, columns):
-            frame = pl.from_arrow(group)
-            assert isinstance(frame, pl.DataFrame)
+        for frame in _read(table.address, file, tuple(columns)):
             yield frame.with_columns(
                 *(pl.lit(value, pl.String).alias(name) for name, value in values.items()),
             )
+
+
+@lru_cache(maxsize=4096)
+def _read(place: str, file: File, columns: tuple[str, ...]) -> list[pl.DataFrame]:
+    """Rows of a small file, which never changes; those of a large one come from several calls."""
+    import polars as pl
+
+    found = [pl.from_arrow(group) for group in groups(place, file, columns)]
+    return [frame for frame in found if isinstance(frame, pl.DataFrame)]
 
 
 def matching(

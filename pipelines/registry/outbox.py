@@ -15,9 +15,11 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import Field
 
 from data.errors import UserError
 from data.strict import Strict
@@ -49,6 +51,9 @@ class Content(Strict):
         whose own model isn't promoted yet; ``versions`` holds it too.
     pointed : tuple of str
         Registered names of groups that have no model of their own.
+    selection : mapping
+        Store, version, condition and fingerprint of the data, where it comes from a store; see
+        `models.sbd.content.Selection`.
     """
 
     id: str
@@ -63,6 +68,7 @@ class Content(Strict):
     versions: dict[str, dict[str, str]]
     pooled: str = ""
     pointed: tuple[str, ...] = ()
+    selection: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Training:
         Registered name -> more tags of the version, such as ``budget`` and ``group``.
     reports : Path, optional
         Directory of result tables.
-    pooled, pointed
+    pooled, pointed, selection
         The same as in `Content`.
     """
 
@@ -99,6 +105,7 @@ class Training:
     reports: Path | None = None
     pooled: str = ""
     pointed: tuple[str, ...] = ()
+    selection: Mapping[str, str] = field(default_factory=dict)
 
 
 def offline_folder() -> Path:
@@ -124,6 +131,7 @@ def write(training: Training) -> Path:
         versions={name: dict(training.tags.get(name, {})) for name in training.entries},
         pooled=training.pooled,
         pointed=training.pointed,
+        selection=dict(training.selection),
     )
     with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as part:
         made = Path(part) / "record"
@@ -217,6 +225,7 @@ def _register(directory: Path, content: Content) -> dict[str, str]:
         content.run,
         content.params,
         dataset_hash=content.dataset_hash,
+        selection=content.selection,
         tags=tags,
     ) as active:
         active.log_metrics(content.metrics)

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from data.files import file_hash
 from models import policies, store
 from models.families import FAMILIES, experiment_of, name_of
 from models.meta import read_meta
+from models.sbd.content import selection_of
 from pipelines import params, tracking
 from pipelines.output import print_json
 from pipelines.registry import entries, of_policies, outbox
@@ -137,7 +138,14 @@ def training(
         dataset_hash=data if isinstance(data, str) else file_hash(data),
         entries=entries,
         tags=tags or {name: tags_of(path, {}) for name, path in entries.items()},
+        selection={} if isinstance(data, str) else selection(data),
     )
+
+
+def selection(table: Path) -> dict[str, str]:
+    """Describe what a table was selected from; empty if it doesn't come from a store."""
+    found = selection_of(table)
+    return {} if found is None else {name: str(value) for name, value in asdict(found).items()}
 
 
 def is_offline(flag: bool) -> bool:

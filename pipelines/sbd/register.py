@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from models import store
 from models.sbd.results.kept import HEADLINE
-from pipelines.registry.register import is_offline, register, send, tags_of, training
+from pipelines.registry.register import is_offline, register, selection, send, tags_of, training
 
 if TYPE_CHECKING:
     from models.sbd.results.groups import Grouped
@@ -74,6 +74,7 @@ def from_groups(job: Job, result: Grouped, settings: Path | None, offline: bool)
         training(run, entries, settings, metrics, result.data_hash, tags=tags),
         pooled=pooled,
         pointed=tuple(row.registered for row in rows if row.decision == "pooled"),
+        selection=selection(job.features),
     )
     made = register(trained, offline=is_offline(offline))
     if made["versions"]:

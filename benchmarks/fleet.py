@@ -1,0 +1,244 @@
+"""A month of a fleet: logs every day, drift noticed, one group's model retrained and promoted.
+
+Each day every group of users writes some logs. Its connections have two subflows; where they share
+a bottleneck, they see one queue. On one day the network of one group changes: from then on its
+paths swing together, whether they share a bottleneck or not. Each night does what docs/fleet.md
+shows. `python benchmarks/fleet.py [--days 30] [--groups 20] [--change 17] [--logs 6]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import io
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+RESULT = ROOT / "benchmarks" / "results" / "fleet.json"
+FIRST_DAY = datetime.date(2026, 11, 1)
+LEARNED_DAYS = 5
+"""The first models learn from so many days."""
+LAST_DAYS = 4
+"""Drift is looked for in so many days, and a model that drifted learns from them."""
+SPAN_MS, ACK_MS, MIN_RTT_US = 5000, 20, 20_000
+MODEL = "smartsbd-dt"
+PARAMS = """
+models:
+  sbd:
+    workers: 0
+    bootstrap: 200
+    protocol: {holdout: 0.25}
+    selection: {neighbours: 3}
+    drift: {permutations: 500, trees: 30}
+    groups: {folds: 3, repeats: 1, inner_folds: 2, grid: 2, min_connections: 6, min_windows: 20}
+promotion:
+  gates:
+    test-set: {margin: 0.02, min_windows: 10}
+    certificate: {targets: [json]}
+"""
+
+
+def queue(rng: np.random.Generator, steps: int, swing_ms: float) -> np.ndarray:
+    """Delay in front of a bottleneck in us: a window that grows, is halved, and grows again."""
+    delay = np.empty(steps)
+    level = rng.uniform(0, swing_ms)
+    for i in range(steps):
+        level += rng.exponential(0.5) * swing_ms / 15
+        if level > swing_ms * rng.uniform(0.8, 1.2):
+            level *= rng.uniform(0.3, 0.6)
+        delay[i] = level
+    return delay * 1000
+
+
+def write_log(path: Path, rng: np.random.Generator, shared: bool, changed: bool) -> None:
+    """One connection in the lab's compact form (data/lab/README.md)."""
+    steps = SPAN_MS // ACK_MS
+    swing = rng.uniform(8, 20)
+    first = queue(rng, steps, swing)
+    second = first if shared else queue(rng, steps, rng.uniform(8, 20))
+    common = queue(rng, steps, 3 * swing) if changed else 0.0
+    series = [
+        MIN_RTT_US * scale + one + common + rng.normal(0, 300, steps).clip(-900, 900)
+        for scale, one in ((1.0, first), (1.15, second))
+    ]
+    lines = []
+    before, last_us = [0, 0], 0
+    for i in range(steps):
+        for flow in (0, 1):
+            now_us = i * ACK_MS * 1000 + flow * 400 + int(rng.integers(0, 3000))
+            now_us = max(now_us, last_us)
+            rtt = int(series[flow][i])
+            queued = (first, second)[flow]
+            if i == 10 or (i > 10 and queued[i] < 0.7 * queued[i - 1]):
+                lines.append((now_us - last_us, f"S,{flow + 1},0,3"))
+                lines.append((0, f"R,{flow + 1}"))
+                lines.append((0, f"S,{flow + 1},3,0"))
+                last_us = now_us
+            lines.append((now_us - last_us, f"{flow + 1},1424,{rtt - before[flow]},,"))
+            before[flow], last_us = rtt, now_us
+    meta = {
+        "t0_us": 10**9,
+        "token": f"{int(rng.integers(0, 2**32)):08x}",
+        "kernel": "simulated",
+        "cc": "lia",
+        "subflows": {"1": {"sport": 40001, "dport": 443}, "2": {"sport": 40002, "dport": 443}},
+    }
+    head = [
+        "#cczoo-klog 1",
+        f"#meta {json.dumps(meta)}",
+        "#columns dt_us,sf,ack,rtt_us,cwnd,srtt_us",
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([*head, *(f"{dt},{rest}" for dt, rest in lines)]) + "\n")
+
+
+def write_day(folder: Path, day: int, groups: int, logs: int, change: int, seed: int) -> None:
+    """All logs of one day and their labels; the last group's network changes on day ``change``."""
+    rows = ["source,label,dataset,isp"]
+    for group in range(groups):
+        rng = np.random.default_rng([seed, day, group])
+        for number in range(logs):
+            name = f"g{group:02d}-{number:03d}.klog"
+            changed = group == groups - 1 and day >= change
+            write_log(folder / name, rng, shared=number % 2 == 0, changed=changed)
+            rows.append(f"{name},{('SB', 'NSB')[number % 2]},fleet,g{group:02d}")
+    (folder / "labels.csv").write_text("\n".join(rows) + "\n")
+
+
+def cczoo(*words: Any, allowed: tuple[int, ...] = (0,)) -> Any:
+    """What a command prints as JSON."""
+    from pipelines.cli import main
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = main([*map(str, words), "--json"])
+    if code not in allowed:
+        raise SystemExit(f"cczoo {' '.join(map(str, words))}: exit status {code}")
+    return json.loads(printed.getvalue()) if printed.getvalue() else None
+
+
+class Fleet:
+    """A store, a registry, and what each night does with them."""
+
+    def __init__(self, folder: Path, by: str = "isp") -> None:
+        self.store = folder / "store"
+        self.folder = folder
+        self.by = by
+        self.params = folder / "params.yaml"
+        self.params.write_text(PARAMS)
+        self.learned: dict[str, str] = {}
+        """Group -> condition of what its champion learned from."""
+        self.first = ""
+
+    def take(self, logs: Path) -> dict[str, Any]:
+        """Ingest a day and compute its features."""
+        options = ("--root", self.folder, "--jobs", 1)
+        taken = cczoo("ingest", logs, "--into", self.store, *options)
+        features = cczoo("features", "sbd", "--store", self.store, "--jobs", 1)
+        return {"logs": taken["logs"]["new"], "windows": features["windows"]}
+
+    def drifted(self, days: str) -> list[str]:
+        """Groups whose models the days' logs tell to train again."""
+        found = []
+        groups = [("", self.first)] + [(f"{self.by} = '{g}'", w) for g, w in self.learned.items()]
+        own = " and ".join(f"{self.by} != '{group}'" for group in self.learned)
+        for one, learned in groups:
+            only = f" and {one or own}" if one or own else ""
+            options = ("--where", f"{days}{only}", "--reference-where", f"{learned}{only}")
+            told = cczoo(
+                "drift", "--model", f"registry:{MODEL}@champion", "--store", self.store,
+                "--by", self.by, *options, "--params", self.params, allowed=(0, 1),
+            )  # fmt: skip
+            named = [row for row in told["groups"] if row["group"] != "ALL"]
+            found += [
+                row["group"].partition("=")[2] for row in named if row["verdict"] == "retrain"
+            ]
+        return sorted(found)
+
+    def train(self, days: str) -> dict[str, str]:
+        """Train on some days; group -> decision."""
+        told = cczoo(
+            "train", "sbd", "groups", "--by", self.by, "--store", self.store, "--where", days,
+            "--out", self.folder / "trained", "--params", self.params,
+        )  # fmt: skip
+        return {row["values"][self.by]: row["decision"] for row in told["groups"]}
+
+    def promote(self, days: str, group: str | None = None) -> bool:
+        """Ask the gates for the pooled model, or one group's own."""
+        name = MODEL if group is None else f"{MODEL}?group={self.by}={group}"
+        where = days if group is None else f"{days} and {self.by} = '{group}'"
+        told = cczoo(
+            "promote", name, "--store", self.store, "--where", where, "--params", self.params,
+            "--reason", "the nightly job", allowed=(0, 1),
+        )  # fmt: skip
+        return bool(told["ok"])
+
+
+def month(folder: Path, days: int, groups: int, change: int, logs: int, seed: int = 1) -> Any:
+    """Live through the days; what each has cost, and what was noticed, trained and promoted."""
+    fleet = Fleet(folder)
+    history = []
+    for day in range(1, days + 1):
+        date = (FIRST_DAY + datetime.timedelta(days=day - 1)).isoformat()
+        place = folder / "logs" / date
+        write_day(place, day, groups, logs, change, seed)
+        night: dict[str, Any] = {"day": day}
+        start, cpu = time.monotonic(), time.process_time()
+        night |= fleet.take(place)
+        night |= {"take_s": time.monotonic() - start, "take_cpu_s": time.process_time() - cpu}
+        since = (FIRST_DAY + datetime.timedelta(days=max(0, day - LAST_DAYS))).isoformat()
+        recent = f"day >= {since} and day <= {date}"
+        if day == LEARNED_DAYS:
+            fleet.first = f"day <= {date}"
+            decisions = fleet.train(fleet.first)
+            night["promoted"] = [MODEL] if fleet.promote(fleet.first) else []
+            own = [group for group, decision in decisions.items() if decision == "own"]
+            night["promoted"] += [group for group in own if fleet.promote(fleet.first, group)]
+        elif day > LEARNED_DAYS:
+            night["drifted"] = fleet.drifted(recent)
+            if night["drifted"]:
+                decisions = fleet.train(recent)
+                night["decisions"] = {group: decisions[group] for group in night["drifted"]}
+                night["promoted"] = []
+                for group in night["drifted"]:
+                    if decisions[group] == "own" and fleet.promote(recent, group):
+                        night["promoted"].append(group)
+                        fleet.learned[group] = recent
+        night["night_s"] = time.monotonic() - start
+        night["bytes"] = sum(p.stat().st_size for p in fleet.store.rglob("*") if p.is_file())
+        night["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        history.append(night)
+        print({k: round(v, 2) if isinstance(v, float) else v for k, v in night.items()})
+    return history
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--groups", type=int, default=20)
+    parser.add_argument("--change", type=int, default=17)
+    parser.add_argument("--logs", type=int, default=6)
+    parser.add_argument("--quick", action="store_true", help="eight days of three groups")
+    args = parser.parse_args()
+    if args.quick:
+        args.days, args.groups, args.change = 8, 3, 7
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"
+        history = month(Path(folder), args.days, args.groups, args.change, args.logs)
+    RESULT.write_text(json.dumps({"arguments": vars(args), "nights": history}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
