@@ -44,6 +44,7 @@ class Benchmark:
 BENCHMARKS: dict[str, Benchmark] = {
     "dtw": Benchmark(quick=("--quick", "--repeats", "2")),
     "ingest": Benchmark(quick=("--repeats", "2")),
+    "month": Benchmark(quick=("--quick",)),
     "exporters": Benchmark(quick=("--quick",)),
     "classify": Benchmark(quick=("--repeats", "2")),
     "svm_cost": Benchmark(

@@ -1,9 +1,9 @@
 """A month of a fleet: logs every day, drift noticed, one group's model retrained and promoted.
 
 Each day every group of users writes some logs. Its connections have two subflows; where they share
-a bottleneck, they see one queue. On one day the network of one group changes: from then on its
-paths swing together, whether they share a bottleneck or not. Each night does what docs/fleet.md
-shows. `python benchmarks/fleet.py [--days 30] [--groups 20] [--change 17] [--logs 6]`.
+a bottleneck, they see one queue. On one day the network of one group changes: from then on a
+scheduler swings both paths together unless they share a bottleneck, behind which each path is
+shaken on its own. Each night does what docs/fleet.md shows. `python benchmarks/month.py [--days 30] [--groups 20] [--change 17] [--logs 6]`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,10 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-RESULT = ROOT / "benchmarks" / "results" / "fleet.json"
 FIRST_DAY = datetime.date(2026, 11, 1)
-LEARNED_DAYS = 5
-"""The first models learn from so many days."""
-LAST_DAYS = 4
-"""Drift is looked for in so many days, and a model that drifted learns from them."""
 SPAN_MS, ACK_MS, MIN_RTT_US = 5000, 20, 20_000
 MODEL = "smartsbd-dt"
+SEED = 1
 PARAMS = """
 models:
   sbd:
@@ -41,11 +37,11 @@ models:
     bootstrap: 200
     protocol: {holdout: 0.25}
     selection: {neighbours: 3}
-    drift: {permutations: 500, trees: 30}
+    drift: {permutations: 100, trees: 10}
     groups: {folds: 3, repeats: 1, inner_folds: 2, grid: 2, min_connections: 6, min_windows: 20}
 promotion:
   gates:
-    test-set: {margin: 0.02, min_windows: 10}
+    test-set: {margin: 0.02, min_windows: 3}
     certificate: {targets: [json]}
 """
 
@@ -68,7 +64,12 @@ def write_log(path: Path, rng: np.random.Generator, shared: bool, changed: bool)
     swing = rng.uniform(8, 20)
     first = queue(rng, steps, swing)
     second = first if shared else queue(rng, steps, rng.uniform(8, 20))
-    common = queue(rng, steps, 3 * swing) if changed else 0.0
+    common: np.ndarray | float = 0.0
+    if changed and shared:
+        first, second = (first + queue(rng, steps, 2 * swing) for _ in range(2))
+    elif changed:
+        common = queue(rng, steps, 2 * swing)
+        first, second = 0.1 * first, 0.1 * second
     series = [
         MIN_RTT_US * scale + one + common + rng.normal(0, 300, steps).clip(-900, 900)
         for scale, one in ((1.0, first), (1.15, second))
@@ -80,7 +81,7 @@ def write_log(path: Path, rng: np.random.Generator, shared: bool, changed: bool)
             now_us = i * ACK_MS * 1000 + flow * 400 + int(rng.integers(0, 3000))
             now_us = max(now_us, last_us)
             rtt = int(series[flow][i])
-            queued = (first, second)[flow]
+            queued = (first, second)[flow] + common
             if i == 10 or (i > 10 and queued[i] < 0.7 * queued[i - 1]):
                 lines.append((now_us - last_us, f"S,{flow + 1},0,3"))
                 lines.append((0, f"R,{flow + 1}"))
@@ -141,6 +142,7 @@ class Fleet:
         self.learned: dict[str, str] = {}
         """Group -> condition of what its champion learned from."""
         self.first = ""
+        self.refused: list[str] = []
 
     def take(self, logs: Path) -> dict[str, Any]:
         """Ingest a day and compute its features."""
@@ -183,30 +185,37 @@ class Fleet:
             "promote", name, "--store", self.store, "--where", where, "--params", self.params,
             "--reason", "the nightly job", allowed=(0, 1),
         )  # fmt: skip
+        self.refused += told["problems"]
         return bool(told["ok"])
 
 
-def month(folder: Path, days: int, groups: int, change: int, logs: int, seed: int = 1) -> Any:
-    """Live through the days; what each has cost, and what was noticed, trained and promoted."""
+def month(
+    folder: Path, days: int, groups: int, change: int, logs: int, learned: int = 5, last: int = 4
+) -> list[dict[str, Any]]:
+    """Live through the days; what each has cost, and what was noticed, trained and promoted.
+
+    The first models learn from ``learned`` days. Drift is looked for in the ``last`` ones, and a
+    model that drifted learns from them.
+    """
     fleet = Fleet(folder)
     history = []
     for day in range(1, days + 1):
         date = (FIRST_DAY + datetime.timedelta(days=day - 1)).isoformat()
         place = folder / "logs" / date
-        write_day(place, day, groups, logs, change, seed)
+        write_day(place, day, groups, logs, change, SEED)
         night: dict[str, Any] = {"day": day}
         start, cpu = time.monotonic(), time.process_time()
         night |= fleet.take(place)
         night |= {"take_s": time.monotonic() - start, "take_cpu_s": time.process_time() - cpu}
-        since = (FIRST_DAY + datetime.timedelta(days=max(0, day - LAST_DAYS))).isoformat()
+        since = (FIRST_DAY + datetime.timedelta(days=max(0, day - last))).isoformat()
         recent = f"day >= {since} and day <= {date}"
-        if day == LEARNED_DAYS:
+        if day == learned:
             fleet.first = f"day <= {date}"
             decisions = fleet.train(fleet.first)
             night["promoted"] = [MODEL] if fleet.promote(fleet.first) else []
             own = [group for group, decision in decisions.items() if decision == "own"]
             night["promoted"] += [group for group in own if fleet.promote(fleet.first, group)]
-        elif day > LEARNED_DAYS:
+        elif day > learned:
             night["drifted"] = fleet.drifted(recent)
             if night["drifted"]:
                 decisions = fleet.train(recent)
@@ -216,11 +225,13 @@ def month(folder: Path, days: int, groups: int, change: int, logs: int, seed: in
                     if decisions[group] == "own" and fleet.promote(recent, group):
                         night["promoted"].append(group)
                         fleet.learned[group] = recent
+        night["refused"], fleet.refused = fleet.refused, []
         night["night_s"] = time.monotonic() - start
         night["bytes"] = sum(p.stat().st_size for p in fleet.store.rglob("*") if p.is_file())
         night["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         history.append(night)
-        print({k: round(v, 2) if isinstance(v, float) else v for k, v in night.items()})
+        shown = {k: round(v, 2) if isinstance(v, float) else v for k, v in night.items()}
+        print(json.dumps(shown), file=sys.stderr)
     return history
 
 
@@ -230,6 +241,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=20)
     parser.add_argument("--change", type=int, default=17)
     parser.add_argument("--logs", type=int, default=6)
+    parser.add_argument("--json", action="store_true", help="as always")
     parser.add_argument("--quick", action="store_true", help="eight days of three groups")
     args = parser.parse_args()
     if args.quick:
@@ -237,7 +249,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"
         history = month(Path(folder), args.days, args.groups, args.change, args.logs)
-    RESULT.write_text(json.dumps({"arguments": vars(args), "nights": history}, indent=1) + "\n")
+    promoted = [name for night in history for name in night.get("promoted", [])]
+    changed = f"g{args.groups - 1:02d}"
+    report = {"arguments": vars(args), "nights": history, "changed": changed, "promoted": promoted}
+    print(json.dumps(report, indent=1))
+    if set(promoted) - {MODEL} != {changed}:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

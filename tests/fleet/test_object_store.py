@@ -1,0 +1,92 @@
+"""A store in an object store: a real S3 server on loopback, its conditional writes, its listings."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.fleet import ingest as ingesting
+from data.fleet.address import filesystem
+from data.fleet.check import check
+from data.fleet.select import fingerprint, open_logs
+from data.fleet.where import Where
+from tests.fleet.small import take, write_log
+
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket of its own on a server that ends with the tests."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        name = f"logs-{uuid.uuid4().hex[:8]}"
+        filesystem(f"s3://{name}")[0].mkdir(name)
+        yield f"s3://{name}"
+    server.stop()
+
+
+def test_a_store_and_its_logs_lie_in_a_bucket(bucket: str, tmp_path: Path) -> None:
+    for number in range(2):
+        write_log(tmp_path / "logs" / f"2026-11-0{1 + number}" / f"{number}.csv", number)
+    system, root = filesystem(bucket)
+    system.put(str(tmp_path / "logs"), f"{root}/logs", recursive=True)
+    store = f"{bucket}/store"
+    report = take([f"{bucket}/logs"], store)
+    assert report["logs"]["new"] == 2
+    assert take([f"{bucket}/logs"], store)["logs"]["unchanged"] == 2
+    here = tmp_path / "store"
+    take([tmp_path / "logs"], here)
+    assert fingerprint(open_logs(store), Where())[1] == fingerprint(open_logs(str(here)), Where())[1]
+    write_log(tmp_path / "changed.csv", 9)
+    system.put_file(str(tmp_path / "changed.csv"), f"{root}/logs/2026-11-01/0.csv")
+    assert take([f"{bucket}/logs"], store)["logs"]["replaced"] == 1
+    found = check(store)
+    assert not found["problems"]
+    assert found["logs"] == 2
+    with pytest.raises(UserError, match="no log files"):
+        take([f"{bucket}/nowhere"], store)
+
+
+def test_two_writers_in_a_bucket(bucket: str, tmp_path: Path, monkeypatch) -> None:
+    log = write_log(tmp_path / "logs" / "0.csv", 5)
+    store, real = f"{bucket}/two", ingesting._commit
+    first: list[dict[str, int]] = []
+
+    def late(table, written, mine):
+        """Another writer commits the same log while this one is about to."""
+        if not first:
+            first.append({})
+            first[0] = take([log], store)["logs"]
+        return real(table, written, mine)
+
+    monkeypatch.setattr(ingesting, "_commit", late)
+    second = take([log], store)["logs"]
+    assert first[0]["new"] == 1
+    assert (second["new"], second["elsewhere"]) == (0, 1)
+    assert not check(store)["problems"]
+    assert check(store)["logs"] == 1
+
+
+def test_an_unknown_scheme_says_what_to_install(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "0.csv", 1)
+    with pytest.raises(UserError, match="pip install gcsfs"):
+        take([log], "gs://bucket/store")
+    with pytest.raises(UserError, match="give a path or a URL"):
+        take([log], "nonsense://bucket/store")
