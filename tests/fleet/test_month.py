@@ -1,4 +1,4 @@
-"""A month of a fleet, scaled down: drift is noticed, and only the group that it hit gets a model."""
+"""A month, scaled down: drift is noticed, and only the group that it hit gets a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store in an object store: a real S3 server on loopback, its conditional writes, its listings."""
+"""A store in an object store: a real S3 server on loopback, its writes, its listings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from data.fleet.check import check
 from data.fleet.select import fingerprint, open_logs
 from data.fleet.where import Where
 from tests.fleet.small import take, write_log
-
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,9 @@ def test_a_store_and_its_logs_lie_in_a_bucket(bucket: str, tmp_path: Path) -> No
     assert take([f"{bucket}/logs"], store)["logs"]["unchanged"] == 2
     here = tmp_path / "store"
     take([tmp_path / "logs"], here)
-    assert fingerprint(open_logs(store), Where())[1] == fingerprint(open_logs(str(here)), Where())[1]
+    assert (
+        fingerprint(open_logs(store), Where())[1] == fingerprint(open_logs(str(here)), Where())[1]
+    )
     write_log(tmp_path / "changed.csv", 9)
     system.put_file(str(tmp_path / "changed.csv"), f"{root}/logs/2026-11-01/0.csv")
     assert take([f"{bucket}/logs"], store)["logs"]["replaced"] == 1
