@@ -4,6 +4,7 @@ Each day every group of users writes some logs. Its connections have two subflow
 a bottleneck, they see one queue. On one day the network of one group changes: from then on a
 scheduler swings both paths together unless they share a bottleneck, behind which each path is
 shaken on its own. Each night does what docs/fleet.md shows.
+
 `python benchmarks/month.py [--days 30] [--groups 20] [--change 17] [--logs 6]`.
 """
 
