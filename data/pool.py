@@ -21,7 +21,7 @@ Show = Callable[[int], None]
 """Called with the number of bytes of the files on disk that have been read in all."""
 
 Work = Callable[[Any, Show], Any]
-"""Does one item, and is told by which function to count the bytes read."""
+"""Does one item; its second argument counts the bytes that were read."""
 
 _read: Any = None
 """A process's view of the number of bytes that all have read."""

@@ -1,4 +1,4 @@
-"""Which logs are taken: by name, content and labels, against what the store has already."""
+"""Logs are judged by name, content and labels: new to the store, changed, or there already."""
 
 from __future__ import annotations
 

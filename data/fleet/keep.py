@@ -107,7 +107,7 @@ def compact(store: str, keep_days: int, features: Sequence[str] = ()) -> dict[st
 
 
 def _small(files: Sequence[File]) -> dict[Any, list[File]]:
-    """Small files by their partitions, where there are two or more."""
+    """Small files by their partitions, if these have two or more of them."""
     found: dict[Any, list[File]] = defaultdict(list)
     for file in files:
         if file.size < FEW_BYTES:
