@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,16 +19,27 @@ from data.fleet.where import Where
 from tests.fleet.small import take, write_log
 
 
+SERVER = """
+import sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+"""
+"""Prints its port, and ends with its standard input."""
+
+
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """A bucket of its own on a server that ends with the tests."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    # In a process of its own: deltalake waits for answers without letting other threads run.
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
     settings = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.stdout.readline().strip()}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",
@@ -38,7 +51,7 @@ def bucket() -> Iterator[str]:
         name = f"logs-{uuid.uuid4().hex[:8]}"
         filesystem(f"s3://{name}")[0].mkdir(name)
         yield f"s3://{name}"
-    server.stop()
+    server.communicate()
 
 
 def test_a_store_and_its_logs_lie_in_a_bucket(bucket: str, tmp_path: Path) -> None:
