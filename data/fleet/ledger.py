@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from data.fleet.files import groups
@@ -16,27 +17,41 @@ if TYPE_CHECKING:
 COLUMNS = ("source", INTAKE, "content", "unit", "stamp", "context")
 
 
+FEW = 5000
+"""Rows of a file that is kept in memory."""
+MANY = 200
+"""Small files whose rows are looked through at once."""
+
+
 def rows(
     table: Table, columns: Sequence[str] = COLUMNS, **partition: str
 ) -> Iterator[pl.DataFrame]:
     """Rows of logs, file by file, with the partition's columns."""
-    import polars as pl
-
     for file in table.files(**{KIND: SOURCE_KIND, **partition}):
-        values = {name: value for name, value in file.values.items() if name != KIND}
-        for frame in _read(table.address, file, tuple(columns)):
-            yield frame.with_columns(
-                *(pl.lit(value, pl.String).alias(name) for name, value in values.items()),
-            )
+        if file.rows <= FEW:
+            yield _few(table.address, file, tuple(columns))
+        else:
+            yield from _groups(table.address, file, tuple(columns))
 
 
-@lru_cache(maxsize=4096)
-def _read(place: str, file: File, columns: tuple[str, ...]) -> list[pl.DataFrame]:
-    """Rows of a small file, which never changes; those of a large one come from several calls."""
+@lru_cache(maxsize=1024)
+def _few(place: str, file: File, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Rows of a small file, which never changes: a run looks at it several times."""
     import polars as pl
 
-    found = [pl.from_arrow(group) for group in groups(place, file, columns)]
-    return [frame for frame in found if isinstance(frame, pl.DataFrame)]
+    return pl.concat(_groups(place, file, columns))
+
+
+def _groups(place: str, file: File, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    values = {name: value for name, value in file.values.items() if name != KIND}
+    for group in groups(place, file, columns):
+        frame = pl.from_arrow(group)
+        assert isinstance(frame, pl.DataFrame)
+        yield frame.with_columns(
+            *(pl.lit(value, pl.String).alias(name) for name, value in values.items()),
+        )
 
 
 def matching(
@@ -47,9 +62,10 @@ def matching(
 
     by_name = pl.Series(list(names), dtype=pl.String).implode()
     by_content = pl.Series(list(contents), dtype=pl.String).implode()
-    found = [
-        frame.filter(pl.col("source").is_in(by_name) | pl.col("content").is_in(by_content))
-        for frame in rows(table)
-    ]
+    condition = pl.col("source").is_in(by_name) | pl.col("content").is_in(by_content)
+    found = []
+    every = rows(table)
+    while some := list(islice(every, MANY)):
+        found.append(pl.concat(some, how="diagonal_relaxed").filter(condition))
     empty = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     return pl.concat([empty, *found], how="diagonal_relaxed")

@@ -70,7 +70,10 @@ class Table:
 
     def reload(self, version: int | None = None) -> None:
         """Go on to the newest state, or to the one of a version."""
-        self._open(version)
+        if version is None:
+            self._delta.update_incremental()
+        else:
+            self._open(version)
 
     @property
     def version(self) -> int:
@@ -219,7 +222,12 @@ def exists(place: str) -> bool:
     """Whether there is a table at an address."""
     from deltalake import DeltaTable
 
-    return bool(DeltaTable.is_deltatable(place, storage_options=delta_options(place)))
+    filesystem(place)  # says what is missing, before anything waits for a network
+    try:
+        return bool(DeltaTable.is_deltatable(place, storage_options=delta_options(place)))
+    except OSError as error:
+        line = " ".join(str(error).split())[:200]
+        raise UserError(f"{place}: can't be reached: {line}: check the address and keys") from None
 
 
 def create(place: str, schema: Any, partition: Sequence[str]) -> None:
