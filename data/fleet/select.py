@@ -36,7 +36,8 @@ def attributes(table: Table) -> list[str]:
 def known_columns(table: Table) -> list[str]:
     """Columns that a condition may be about."""
     own = [name for name in CONNECTIONS.names if name not in UNFIT]
-    return [*own, *(name for name in table.partition if name != KIND), *attributes(table)]
+    parted = [name for name in table.partition if name != KIND]
+    return list(dict.fromkeys([*own, *parted, *attributes(table)]))
 
 
 def rows(table: Table, where: Where, columns: Sequence[str]) -> Iterator[tuple[File, pl.DataFrame]]:

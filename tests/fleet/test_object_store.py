@@ -102,5 +102,5 @@ def test_an_unknown_scheme_says_what_to_install(tmp_path: Path) -> None:
     log = write_log(tmp_path / "0.csv", 1)
     with pytest.raises(UserError, match="pip install gcsfs"):
         take([log], "gs://bucket/store")
-    with pytest.raises(UserError, match="give a path or a URL"):
+    with pytest.raises(UserError, match="give a path, or a URL"):
         take([log], "nonsense://bucket/store")
