@@ -18,7 +18,6 @@ from data.fleet.select import fingerprint, open_logs
 from data.fleet.where import Where
 from tests.fleet.small import take, write_log
 
-
 SERVER = """
 import sys
 from moto.server import ThreadedMotoServer
