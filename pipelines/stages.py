@@ -127,8 +127,8 @@ NEVER: tuple[Symbol, ...] = (
     ("pipelines.zoo", "policies"),
     *(("pipelines.zoo.policies", name) for name in ("is_policy", "is_training", "made", "verify")),
 )
-"""No stage makes, plays or exports policies of the zoo. Gates are asked at promotion only. Looking up a
-mistyped name opens the registries of every command, and changes no result. A stage that calls
+"""No stage makes, plays or exports policies of the zoo. Gates are asked at promotion only. Looking
+up a mistyped name opens the registries of every command, and changes no result. A stage that calls
 functions of families names them itself."""
 MADE = (
     "data/raw",

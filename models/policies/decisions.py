@@ -50,9 +50,7 @@ def environment(policy: Policy, lanes: int, part: int) -> Batching:
     from models.envs.samplers import of_split
 
     settings = {
-        name: value
-        for name, value in policy.settings.get("env", {}).items()
-        if name not in TWIN
+        name: value for name, value in policy.settings.get("env", {}).items() if name not in TWIN
     }
     if "sampler" in settings:
         settings["sampler"] = of_split(str(settings["sampler"]), part)
