@@ -8,11 +8,12 @@ from pydantic import Field
 
 from data.errors import UserError
 from data.strict import Strict
+from models.rl.line import TWIN
 
 if TYPE_CHECKING:
     from models.rl.params import Run
 
-PLAYED_BY_HAND = {"sampler", "twin_k", "curriculum"}
+PLAYED_BY_HAND = {"sampler", *TWIN}
 """Settings of an environment with which the policies by hand play in the same one."""
 
 

@@ -63,7 +63,8 @@ def test_what_a_command_imports_is_among_the_dependencies(name, project, tmp_pat
         assert done.returncode == 0, done.stderr[-2000:]
     loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.M)) & set(project.paths)
     assert "data.errors" in loaded, "importtime prints what it did before"
-    allowed = project.closure(stages.ENTRIES[name], stages.NEVER)
+    entries = (*stages.ENTRIES[name], *stages.SETTINGS)
+    allowed = project.closure(entries, stages.NEVER)
     bare = {str(p.relative_to(ROOT)) for p in project.paths.values() if p.name == "__init__.py"}
     files = {str(project.paths[module].relative_to(ROOT)) for module in loaded}
     assert files <= allowed | bare
