@@ -1,7 +1,7 @@
 """Roots, quotients and logarithms of whole numbers, as exported code computes them.
 
 Every function here exists twice: in Python, where it is meant to be read, and in C
-(``export/templates/plus/plus_numbers.j2``). Both give the same integer for every argument that
+(``export/templates/sbd/plus_numbers.j2``). Both give the same integer for every argument that
 :mod:`features.fixed_plus` can produce, and no step needs more than 64 bits.
 """
 

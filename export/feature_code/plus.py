@@ -20,6 +20,7 @@ from export.source import Source
 from features import fixed_numbers as numbers
 from features import fixed_plus as plus
 from features import smartsbd_kernel
+from features.params import SbdParams
 from features.spec import Feature
 
 
@@ -39,12 +40,19 @@ def emit(source: Source, options: Options) -> dict[str, str]:
     Raises
     ------
     UserError
-        When it is asked for more than two subflows, or the settings are more than 64 bits hold.
+        When it is asked for more than two subflows, features look back otherwise than the code,
+        or the settings are more than 64 bits hold.
     """
     if options.subflows > 2:
         raise UserError(
             f"subflows={options.subflows}: the features of {source.name} compare two subflows: "
             "export it without --set subflows, or a model of the family smartsbd"
+        )
+    windows = SbdParams.parse(source.feature_settings, source.name).history_windows
+    if windows != plus.BLOCKS - 1:
+        raise UserError(
+            f"{source.name}: its features look back {windows} windows, the code for a kernel "
+            f"{plus.BLOCKS - 1}: train it with features.sbd.history_windows={plus.BLOCKS - 1}"
         )
     verdicts = integer_verdicts(source.verdicts, source.form)
     used = [feature.name.removeprefix(smartsbd_kernel.PREFIX) for feature in source.features]

@@ -48,10 +48,10 @@ class VerdictSettings(Strict):
     offset: float = 0.0
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
-    decay: float = Field(1.0, alias="forget")
-    temperature: float = Field(1.0, alias="temper")
-    confidence: float = 0.9
-    bound: float | None = Field(None, ge=1)
+    decay: float = Field(1.0, gt=0, le=1, alias="forget")
+    temperature: float = Field(1.0, gt=0, le=1, alias="temper")
+    confidence: float = Field(0.9, ge=0.5, lt=1)
+    bound: float | None = Field(None, ge=1, le=1e6)
 
     @property
     def most(self) -> float:

@@ -23,9 +23,10 @@ from data.ingest import ingest
 from data.lab.runs import resume
 from data.place import scratch
 from data.store import iter_connections
+from export.feature_code import generator
 from export.feature_code.verdicts import integer_verdicts
 from export.source import Source, source_of
-from features.fixed_sbd import evaluate
+from features.fixed_sbd import evaluate, needs_throughput
 from features.fixed_series import calls
 from features.params import SbdParams
 from features.windows import Events, choose_pair
@@ -58,7 +59,12 @@ def answers(source: Source, events: Events, pair: Sequence[int]) -> dict[str, li
     params = SbdParams.parse(source.feature_settings, source.name)
     if source.form is None:
         raise UserError(f"{source.name}: has no integer form")
-    x = evaluate(calls(events, pair, params, False), 0, params, source.features).x
+    generate = generator(source.family, source.features)
+    if generate is None:
+        raise UserError(f"{source.name}: no code computes its features, so that it can't run live")
+    # A live run's first subflow is WiFi's, however many events each has.
+    throughput = needs_throughput(source.features)
+    x = evaluate(calls(events, sorted(pair), params, throughput), 0, params, source.features).x
     verdicts = source.form.evaluate(x)
     classes = [int(one) for one in verdicts.classes]
     settings = integer_verdicts(source.verdicts, source.form)

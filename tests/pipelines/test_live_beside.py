@@ -56,6 +56,21 @@ def test_all_models_see_the_same_windows(out, capsys):
     assert "| live-sb | shanghai | smartsbd-dt | 2 |" in capsys.readouterr().out
 
 
+def test_wifi_is_the_first_subflow_whichever_has_more_events(out, capsys, monkeypatch):
+    command = [str(out), "smartsbd-dt", "--json"]
+    assert beside.main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    real = beside.choose_pair
+    monkeypatch.setattr(beside, "choose_pair", lambda events: real(events)[::-1])
+    assert beside.main(command) == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+def test_a_model_without_features_in_code_is_refused(out, capsys):
+    assert beside.main([str(out), "smartsbd-plus-dt"]) == 2
+    assert "no code computes its features" in capsys.readouterr().err
+
+
 def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     assert beside.main([str(tmp_path), "smartsbd-dt"]) == 2
     assert "no valid run" in capsys.readouterr().err
