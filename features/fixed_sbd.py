@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from features.arrays import Int
+from features.fixed_cut import Cut
 from features.fixed_series import (
     Q16,
     STATE_STEP,
@@ -202,32 +203,6 @@ def _measure(features: Sequence[Feature]) -> Callable[[Cut], list[int]]:
         return smartsbd_kernel.Measure(features)
     quantities = [quantity(feature) for feature in features]
     return lambda window: [_feature(q, window) for q in quantities]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A window of a pair as its features take it.
-
-    Attributes
-    ----------
-    index : int
-        The window's number.
-    pair : (int, int)
-        Its subflows, the smaller first. In the others the WiFi subflow is the first one.
-    min_rtt_us, base_us : (int, int)
-        Smallest RTTs up to the window's start, and before its end.
-    step_q16 : int
-        Step of the grid in 1/65536 us.
-    series : dict
-        Name -> int64 array [2, points].
-    """
-
-    index: int
-    pair: tuple[int, int]
-    min_rtt_us: tuple[int, int]
-    base_us: tuple[int, int]
-    step_q16: int
-    series: dict[str, Int]
 
 
 def _windows(flows: Sequence[Flow], clock_us: Int, wifi: int, params: SbdParams) -> Iterator[Cut]:

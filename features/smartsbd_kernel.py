@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from features.arrays import Float, Int
+from features.fixed_cut import Cut
 from features.fixed_plus import BLOCKS, View, block, thinned, values
 from features.smartsbd_plus import FEATURES as PLUS
 from features.spec import Feature
 from features.windows import Window
-
-if TYPE_CHECKING:
-    from features.fixed_sbd import Cut
 
 PREFIX = "Fixed_"
 LEFT_OUT = frozenset(

@@ -8,8 +8,7 @@ What a policy observes is computed by the same compiled loops, and so by the sam
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +21,7 @@ from data.errors import UserError
 from data.netsim.network import Network
 from data.netsim.scenario import Scenario
 from models import policies, store
+from models.one_thread import one_thread
 from models.policies.policy import Policy, of_training
 from models.policies.scenes import ENVIRONMENTS, Part
 
@@ -188,16 +188,3 @@ def played(
 ) -> Row:
     """Metrics of one run of a scenario under a policy; see `player` and `Player.play`."""
     return player(name, delay_ms, zoo).play([(scenario, seed)])[0]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute in this thread: its own would wait for each other at every layer."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     args.cc = ",".join(names)
     if not others:
         return runner.run(args, progress)
-    from models.closedloop import one_thread
+    from models.one_thread import one_thread
 
     # Once for all threads of --jobs: each would set back what another one needs.
     with one_thread():

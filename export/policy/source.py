@@ -18,7 +18,7 @@ from export.source import Source
 from features.grid import on_grid
 from features.intervals import scaled
 from features.whole import divisors, whole
-from models.closedloop import one_thread
+from models.one_thread import one_thread
 from models.output import Output
 from models.policies import entry
 from models.policies.decisions import Recorded, recorded, side_by_side

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.derived import Deriver
-from models.closedloop import one_thread
 from models.distill.tree import Student
 from models.envs.samplers import HELD_OUT, TRAINING, VALIDATION
+from models.one_thread import one_thread
 from models.policies.decisions import environment, whole_values
 from models.policies.observed import observed
 from models.policies.policy import Policy

@@ -23,7 +23,8 @@ from data.errors import UserError
 from data.lab.reports import DRIVEN, HEADER, HELLO, MAGIC, REPORT, Records, answer, hello, receive
 from features.tcco import TccoObservation
 from models.drive.deciding import Deciding
-from models.drive.policies import Driving, driving
+from models.drive.driving import Driving
+from models.drive.policies import driving
 
 MOST_INTERVALS = 50
 """At most so many are made up for: by then the flows have long been CUBIC's."""

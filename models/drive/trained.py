@@ -13,7 +13,7 @@ from data.errors import UserError
 from features.intervals import scaled
 from features.tcco import FEATURES, HALF, TccoObservation
 from models.drive.deciding import Moment
-from models.drive.policies import Driving
+from models.drive.driving import Driving
 from models.onnx_safe import parsed
 
 Key = tuple[int, int]

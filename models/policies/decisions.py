@@ -74,8 +74,8 @@ def recorded(policy: Policy, rows: int, seed: int) -> Recorded:
     seed : int
         Of the environments.
     """
-    from models.closedloop import one_thread
     from models.envs.samplers import VALIDATION
+    from models.one_thread import one_thread
     from models.rl.layout import Layout
     from models.rl.policy import Greedy
 

@@ -18,7 +18,7 @@ from data.lab.scenario import Scenario
 from data.lab.topology import PORT, Lab
 from data.lab.validate import HOST_REASONS
 from export.bpf import live as live_kernel
-from models.drive.policies import Driving
+from models.drive.driving import Driving
 
 KERNEL_CONTROLS = ("reno", "cubic", "bbr", "lia")
 TREE, NUWA = "tree", "nuwa"

@@ -26,8 +26,8 @@ from data.fleet.table import File, Table
 from data.pool import Show
 from features.params import SbdParams
 from models.sbd.computed_with import recorded
-from pipelines import featurize
-from pipelines.featurize import KEPT_ATTRIBUTES
+from pipelines import feature_rows
+from pipelines.feature_rows import KEPT_ATTRIBUTES
 from pipelines.output import progress_bytes
 
 SETTINGS = "settings"
@@ -158,15 +158,15 @@ def _opened(store: str, what: str, logs: Table) -> Table:
     place = below(store, what)
     labels = logs.partition[2:]
     extra = [name for name in select.attributes(logs) if name not in labels]
-    names = featurize.feature_names(what)
-    featurize.check_attributes([*labels, *extra], names, store)
+    names = feature_rows.feature_names(what)
+    feature_rows.check_attributes([*labels, *extra], names, store)
     if not tables.exists(place):
         partition = [SETTINGS, DAY, *labels]
         texts = [*partition, INTAKE, *KEPT_ATTRIBUTES, *extra]
         schema = pa.schema(
             [
                 *(pa.field(name, pa.string()) for name in texts),
-                *pa.table(pl.DataFrame(schema=featurize.FIXED)).cast(_plain()).schema,
+                *pa.table(pl.DataFrame(schema=feature_rows.FIXED)).cast(_plain()).schema,
                 *(pa.field(name, pa.float64()) for name in names),
             ]
         )
@@ -182,7 +182,7 @@ def _plain() -> Any:
     import pyarrow as pa
 
     kinds = {str: pa.string(), int: pa.int64()}
-    return pa.schema([pa.field(name, kinds[kind]) for name, kind in featurize.FIXED.items()])
+    return pa.schema([pa.field(name, kinds[kind]) for name, kind in feature_rows.FIXED.items()])
 
 
 def _commit(table: Table, made: Sequence[Made], current: set[str], last: bool) -> None:
@@ -240,7 +240,7 @@ def compute(task: Task, count: Callable[[int], None]) -> Made:
 
 def _compute(task: Task, wanted: set[str], output: Output) -> int:
     """Compute and write the windows of some connections of a file; returns how many there are."""
-    names = featurize.feature_names(task.what)
+    names = feature_rows.feature_names(task.what)
     partition = {name for name, _ in task.partition}
     attributes = [
         *KEPT_ATTRIBUTES, *(name for name in task.extra if name not in partition), INTAKE
@@ -257,8 +257,8 @@ def _compute(task: Task, wanted: set[str], output: Output) -> int:
     none = pl.DataFrame(schema=dict.fromkeys(["connection", *attributes], pl.String))
     # The first piece has no rows, so that a file without windows is one nevertheless.
     held: list[Any] = [([], empty, none)]
-    for batch in featurize.in_batches(rows()):
-        heads, values, _ = featurize.compute_batch(batch, task.params, task.what)
+    for batch in feature_rows.in_batches(rows()):
+        heads, values, _ = feature_rows.compute_batch(batch, task.params, task.what)
         own = pl.DataFrame(
             [{name: row.get(name) for name in ("connection", *attributes)} for row, _ in batch],
             schema=none.schema,
@@ -273,7 +273,7 @@ def _compute(task: Task, wanted: set[str], output: Output) -> int:
 def _write(held: list[Any], names: list[str], partition: Partition, output: Output) -> int:
     heads = [head for one in held for head in one[0]]
     values = np.concatenate([one[1] for one in held])
-    frame = featurize.joined(heads, values, names, pl.concat([one[2] for one in held]))
+    frame = feature_rows.joined(heads, values, names, pl.concat([one[2] for one in held]))
     output.add(partition, _arrow(frame))
     return len(frame)
 

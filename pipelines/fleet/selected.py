@@ -114,11 +114,11 @@ def _settings(store: str, what: str, files: list[File], params: SbdParams | None
 
 
 def _schema(table: Table) -> Any:
-    from pipelines import featurize
+    from pipelines import feature_rows
 
-    names = featurize.feature_names(table.address.rpartition("/")[2])
+    names = feature_rows.feature_names(table.address.rpartition("/")[2])
     kinds = {str: pa.string(), int: pa.int64()}
-    fields = {name: pa.field(name, kinds[kind]) for name, kind in featurize.FIXED.items()}
+    fields = {name: pa.field(name, kinds[kind]) for name, kind in feature_rows.FIXED.items()}
     fields |= {name: pa.field(name, pa.float64()) for name in names}
     for name in table.columns:
         if name not in fields and name not in LEFT_OUT:

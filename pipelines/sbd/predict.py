@@ -138,7 +138,7 @@ def _table(args: argparse.Namespace, model: ZooModel) -> Windows:
         import os
 
         from features.params import SbdParams
-        from pipelines.featurize import featurize
+        from pipelines.feature_rows import featurize
 
         jobs = args.jobs or len(os.sched_getaffinity(0))
         settings = SbdParams.parse(model.meta.feature_settings, f"{args.model}: feature_settings")

@@ -35,7 +35,7 @@ def returns(batch: Batching, act: Act, seed: int = TEST_SEED) -> NDArray[np.floa
     -------
     float64 array [N]
     """
-    from models.closedloop import one_thread
+    from models.one_thread import one_thread
 
     total = np.zeros(batch.num_envs)
     steps = np.zeros(batch.num_envs)

@@ -10,7 +10,7 @@ import pytest
 from data.errors import UserError
 from data.files import write_file
 from features.sbd import FAMILIES, features_of
-from pipelines import cli, featurize
+from pipelines import cli, feature_rows
 
 NAMES = [f.name for family in FAMILIES for f in features_of(family)]
 
@@ -24,7 +24,7 @@ def test_one_row_per_window_and_reasons_for_the_rest(events_dir, tmp_path, capsy
     assert _run(events_dir, out, "--json", "--jobs", "1") == 0
     report = json.loads(capsys.readouterr().out)
     table = pl.read_parquet(out)
-    assert table.columns[:9] == [*featurize.FIXED]
+    assert table.columns[:9] == [*feature_rows.FIXED]
     assert table.columns[9 : 9 + len(NAMES)] == NAMES
     assert table.columns[9 + len(NAMES) :] == ["dataset", "kernel", "cc", "site"]
     assert set(zip(table["subflow_a"], table["subflow_b"], strict=True)) == {(1, 2)}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from features import fixed_numbers as numbers
 from features import fixed_plus, smartsbd_plus
+from features.fixed_cut import Cut
 from features.fixed_plus import BLOCKS, POINTS, Block, View, block, values
-from features.fixed_sbd import Cut
 from features.params import SbdParams
 from features.smartsbd_kernel import FEATURES, PREFIX, Measure, compute, holds, view
 from features.windows import windows

@@ -10,7 +10,7 @@ import pytest
 from data.fleet.keep import compact
 from features.params import SbdParams
 from models.sbd.content import selection_of
-from pipelines import featurize
+from pipelines import feature_rows
 from pipelines.cli import main
 from pipelines.fleet import features
 from pipelines.fleet.selected import write
@@ -51,7 +51,7 @@ def test_features_of_a_store_are_those_of_a_directory(logs, tmp_path, capsys, mo
     from data.ingest import Settings, ingest
 
     ingest([logs], tmp_path / "out", settings=Settings(jobs=1))
-    table, _ = featurize.featurize(tmp_path / "out", SbdParams(), 1)
+    table, _ = feature_rows.featurize(tmp_path / "out", SbdParams(), 1)
     found = pl.read_parquet(tmp_path / "selected.parquet").sort(KEY)
     assert found.select(table.columns).equals(table.sort(KEY))
     assert set(found.columns) - set(table.columns) == {"day"}

@@ -110,7 +110,7 @@ def campaigns(args: argparse.Namespace) -> dict[str, Any]:
     """Rows, features and transfer of the campaigns for training."""
     from models.sbd import windows as tables
     from models.sbd.computed_with import settings_of
-    from pipelines.featurize import featurize, write
+    from pipelines.feature_rows import featurize, write
     from pipelines.studies.fidelity import transfer
 
     records = runs.campaign_records(args.raw, CAMPAIGNS, args.every)

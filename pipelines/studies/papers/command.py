@@ -161,7 +161,7 @@ def simulate_all(
     results: dict[str, Results] = {name: {} for name in sections}
     alone: Any = nullcontext()
     if more:
-        from models.closedloop import one_thread
+        from models.one_thread import one_thread
 
         # Once for all threads: each would set back what another one needs.
         alone = one_thread()
