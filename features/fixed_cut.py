@@ -1,4 +1,4 @@
-"""What features in integers are computed from: a window of two subflows."""
+"""A window of two subflows in integers, which the integer features are computed from."""
 
 from __future__ import annotations
 

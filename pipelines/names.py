@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that refuses unknown choices in one line with the nearest one, and empty paths."""
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        if action.type is Path and not arg_string:
+        if not arg_string and (action.type is Path or action.metavar == "PATH"):
             # Path("") would be the directory at hand.
             name = action.option_strings[-1] if action.option_strings else action.dest.upper()
             raise UserError(f"{name} is empty: give a file or a folder, . for this one")

@@ -1,4 +1,5 @@
-/*
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
  * Runs a policy's feature code over rows of observations: each is a flag that an episode begins,
  * then what was observed. Writes what the model sees, and its class.
  *

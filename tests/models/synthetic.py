@@ -24,7 +24,9 @@ def features(
 ) -> pl.DataFrame:
     """A table whose first features of each family tell SB from NSB, with noise per connection."""
     rng = np.random.default_rng(seed)
-    families = [features_of(family) for family in ("smartsbd", "smartsbd-plus")]
+    families = [
+        features_of(family) for family in ("smartsbd", "smartsbd-plus", "smartsbd-plus-kernel")
+    ]
     rows: list[dict[str, object]] = []
     numbers = count()
 
@@ -48,7 +50,12 @@ def features(
             }
             for of_family in families:
                 for i, feature in enumerate(of_family):
-                    strong = i < 4 or feature.name in ("RTT_SD_Ratio", "Corr")
+                    strong = i < 4 or feature.name in (
+                        "RTT_SD_Ratio",
+                        "Corr",
+                        "Fixed_RTT_SD_Ratio",
+                        "Fixed_Corr",
+                    )
                     value = sign * (0.9 if strong else 0.1) + own + rng.normal(0, 0.8)
                     row[feature.name] = _within(feature, value)
             rows.append(row)

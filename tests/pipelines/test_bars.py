@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from data.netsim.cc import CONTROLS
+from data.netsim.cc import CONTROLS, COUPLED
 from data.netsim.metrics import simulate
 from data.netsim.scenario import load
 from models.closedloop import Player
@@ -305,7 +305,7 @@ def test_what_an_agent_refuses_is_said(tmp_path, monkeypatch):
                    weights="w", seeds=2, command="c", bars=(), conditions=(),
                    fairness=tuple(rows))  # fmt: skip
     assert "| beside bbr | refused: one flow at most |  |  |" in page.page([one])
-    assert {len(tcco.bars(bench.player.policy))} == {2 + 6 + 4 + 5 + 4 + 2 + 6}
+    assert {len(tcco.bars(bench.player.policy))} == {2 + 6 + 4 + 5 + 4 + 2 + 2 + len(COUPLED)}
 
 
 def test_conditions_are_twice_those_of_training():

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typing_extensions
+from annotated_types import Ge
 from pydantic import BaseModel, JsonValue
 
 from data import yaml_text
@@ -43,12 +44,19 @@ def example(content, place=(), needed=None):
         if content is ValueRow:  # the attribute stands in the file by its own name
             keys = {{"value": "family"}.get(key, key): keys[key] for key in keys if key != "column"}
         needed += [(*place, key) for key, one in keys.items() if one.is_required()]
-        return {key: example(one.annotation, (*place, key), needed) for key, one in keys.items()}
+        return {key: allowed(one, (*place, key), needed) for key, one in keys.items()}
     if dataclasses.is_dataclass(content) or typing_extensions.is_typeddict(content):
         keys = typing.get_type_hints(content)
         return {key: example(one, (*place, key), needed) for key, one in keys.items()}
     assert content is JsonValue, content
     return {"any": ["JSON"]}
+
+
+def allowed(field, place, needed):
+    """What a field is in JSON, no lower than it may be."""
+    low = max((rule.ge for rule in field.metadata if isinstance(rule, Ge)), default=None)
+    found = example(field.annotation, place, needed)
+    return found if low is None or found >= low else type(found)(low)
 
 
 def without(tree, place):
