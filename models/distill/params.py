@@ -24,6 +24,9 @@ class Distill(Strict):
     """Decisions of an episode, by default as many as its environment has."""
     weights: Literal["gap", "none"] = "gap"
     """Of rows: by how much the best action's score is above the worst one's (VIPER), or none."""
+    goal: Literal["action", "scores"] = "action"
+    """What splits are chosen by: the teacher's action, by its weight; or the squared error of what
+    the actions are worth against their mean, so that near ties cost little."""
     pool: bool = True
     """Whether a round learns from the rows of those before too (DAgger)."""
     views: tuple[str, ...] = ("present", "all")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from features.derived import Change
 from models.distill.params import Distill
 from models.distill.rollout import Rows, Task, play, returns
+from models.distill.scores import by_scores
 from models.distill.tree import Student, fitted
 from models.envs.samplers import TRAINING, VALIDATION
 
@@ -128,12 +129,16 @@ def distil(task: Task, params: Distill, say: Say = lambda text: None) -> Found:
 
 
 def _fit(task: Task, params: Distill, rows: Rows, view: str, number: int, leaves: int) -> Student:
-    wanted = rows.scores.argmax(axis=1)
-    weights = _weights(rows, params.weights)
-    estimator = fitted(
-        rows.seen, wanted, weights, columns(task, view), depth=params.depth, leaves=leaves,
-        least=params.least, actions=task.actions, seed=params.seed,
-    )  # fmt: skip
+    shown = columns(task, view)
+    bounds: dict[str, int] = {
+        "depth": params.depth, "leaves": leaves, "least": params.least, "actions": task.actions,
+        "seed": params.seed,
+    }  # fmt: skip
+    if params.goal == "scores":
+        estimator = by_scores(rows.seen, rows.scores, None, shown, **bounds)
+    else:
+        weights = _weights(rows, params.weights)
+        estimator = fitted(rows.seen, rows.scores.argmax(axis=1), weights, shown, **bounds)
     return Student(estimator, view, number)
 
 

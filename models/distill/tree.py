@@ -89,11 +89,21 @@ def fitted(
     classes = np.concatenate([np.arange(actions), wanted])
     plain = np.ones(len(wanted)) if weights is None else weights
     estimator.fit(rows, classes, np.concatenate([np.zeros(actions), plain]))
-    return _certain(estimator, columns, seen.shape[1])
+    return certain(estimator, columns, seen.shape[1])
 
 
-def _certain(estimator: Any, columns: NDArray[np.int64], width: int) -> Any:
-    """The same tree over all columns, in which leaves say one action and like ones are joined."""
+def certain(estimator: Any, columns: NDArray[np.int64], width: int) -> Any:
+    """The same tree over all columns, in which leaves say one action and like ones are joined.
+
+    Parameters
+    ----------
+    estimator : sklearn.tree.DecisionTreeClassifier
+        Of the columns alone; its ``tree_`` is replaced.
+    columns : int64 array
+        Which columns these are.
+    width : int
+        How many there are.
+    """
     from sklearn.tree._tree import Tree
 
     old = estimator.tree_

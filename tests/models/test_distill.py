@@ -16,6 +16,7 @@ from models.closedloop import Player
 from models.distill import judge
 from models.distill.params import Distill
 from models.distill.rollout import Actor, Rows, Task, play, returns
+from models.distill.scores import by_scores
 from models.distill.search import _weights, columns, distil
 from models.distill.tree import Student, fitted
 from models.envs.samplers import HELD_OUT, TRAINING, VALIDATION
@@ -178,3 +179,20 @@ def test_the_command_prints_what_scripts_read(task, tmp_path, monkeypatch, capsy
 def test_names_that_have_no_teacher_are_refused():
     with pytest.raises(UserError, match="distil them one by one"):
         distill.task_of("macc")
+
+
+def test_splits_by_scores_heed_what_a_wrong_action_costs():
+    """Few rows for which it matters outweigh the many that are nearly indifferent."""
+    seen = np.arange(200)[:, None]
+    scores = np.zeros((200, 2))
+    # Most rows prefer one by a hair at odd numbers, which a split can't follow; the last prefer
+    # the other by much.
+    scores[::2, 0] = 0.002
+    scores[1::2, 1] = 0.001
+    scores[180:] = [0.0, 5.0]
+    bounds = {"depth": 3, "leaves": 2, "least": 1, "actions": 2, "seed": 0}
+    tree = by_scores(seen, scores, None, np.array([0]), **bounds)
+    acts = Student(tree, "all", 0).act(seen)
+    assert (acts[180:] == 1).all()
+    assert (acts[:180] == 0).all()
+    assert tree.tree_.threshold[0] == 179.5

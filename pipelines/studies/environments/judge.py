@@ -248,8 +248,8 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
         if "env" in line.preset:
             first = next(name for name in PROBLEMS if name.startswith(kind))
             judged = {k: v for k, v in params.env.items() if k not in line.training_only}
-            alone = partial(_alone, line.maker, judged)
-            found[first].append((label, AGENT, alone, partial(Greedy, module)))
+            own_maker = partial(alone, line.maker, judged)
+            found[first].append((label, AGENT, own_maker, partial(Greedy, module)))
             continue
         own = sorted(set(params.env.get("params") or {}) - {"steps"})
         if own:
@@ -267,8 +267,18 @@ def trained(folders: Sequence[Path]) -> dict[str, list[Played]]:
     return found
 
 
-def _alone(maker: str, settings: dict[str, Any], n: int) -> Batching:
-    """Environments as a training had them, whose first episodes are whole."""
+def alone(maker: str, settings: dict[str, Any], n: int) -> Batching:
+    """Environments as a training had them, whose first episodes are whole.
+
+    Parameters
+    ----------
+    maker : str
+        As `models.rl.runner.make` takes it.
+    settings : dict
+        The training's ``env``, without what only training has.
+    n : int
+        How many.
+    """
     from models.rl.runner import make
 
     batch = cast(Batching, make(maker, n, 1, settings))

@@ -1,0 +1,1 @@
+"""Trains agents beside other algorithms, ablations, and values as the papers print them."""
