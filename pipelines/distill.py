@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--beside", action="store_true",
-        help="also test plain cloning, DAgger without weights and smaller trees (takes as long "
-        "again several times)",
+        help="also test plain cloning, DAgger without weights, smaller trees, and forests, boosted "
+        "trees, networks and tables (takes as long again several times)",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, help="where the entry is written (default: models/trained/NAME-tree)"
@@ -150,16 +150,33 @@ def _beside(name: str, task: Task, params: Distill, found: Found, teacher: Any) 
         key = one.estimator.tree_.__getstate__()["nodes"].tobytes()
         if key not in known:
             known[key] = tested(task, one, params)
-        returns = known[key]
         rows.append(
-            {
-                "student": title,
-                "leaves": one.leaves,
-                "depth": one.depth,
-                "relative_return": relative(returns, teacher).plain(),
-                "returns": round(float(returns.mean()), 6),
-            }
-        )
+            {"student": title, "leaves": one.leaves, "depth": one.depth,
+             "relative_return": relative(known[key], teacher).plain(),
+             "returns": round(float(known[key].mean()), 6)}
+        )  # fmt: skip
+    return [*rows, *_others(task, params, found, teacher)]
+
+
+def _others(task: Task, params: Distill, found: Found, teacher: Any) -> list[Any]:
+    """Rows of students of other families, which learn from the rows of the chosen tree."""
+    import numpy as np
+
+    from models.distill import others
+    from models.distill.judge import relative, tested
+    from models.distill.search import weights_of
+
+    rows = []
+    wanted, weights = found.whole.scores.argmax(axis=1), weights_of(found.whole, "gap")
+    for title in others.OTHERS if len(np.unique(wanted)) > 1 else ():
+        note(title)
+        one = others.fit(title, found.whole.seen, wanted, weights, params.seed)
+        returns = tested(task, one, params)
+        rows.append(
+            {"student": title, "size": one.size,
+             "relative_return": relative(returns, teacher).plain(),
+             "returns": round(float(returns.mean()), 6)}
+        )  # fmt: skip
     return rows
 
 
@@ -221,5 +238,6 @@ def _print(result: dict[str, Any]) -> None:
     for row in result["curve"]:
         one = row["relative_return"]
         shown = f"{one['mean']:+.2%} [{one['low']:+.2%}, {one['high']:+.2%}]"
-        print(f"  {row['student']:<36} {row['leaves']:>4} leaves  {shown}")
+        size = row["size"] if "size" in row else f"{row['leaves']} leaves"
+        print(f"  {row['student']:<36} {size:>24}  {shown}")
     print(f"release it with: cczoo zoo release {result['student']}", file=sys.stderr)

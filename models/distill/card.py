@@ -31,7 +31,10 @@ def render(
     """
     relative = result["relative_return"]
     rows = [_row(name, result["leaves"], result["returns"], relative)]
-    rows += [_row(r["student"], r["leaves"], r["returns"], r["relative_return"]) for r in beside]
+    rows += [
+        _row(r["student"], r.get("leaves", r.get("size")), r["returns"], r["relative_return"])
+        for r in beside
+    ]
     rows.append((f"{teacher}, its teacher", card.DASH, f"{result['teacher_return']:.4g}", "0"))
     figures = (
         card.Table(
@@ -61,6 +64,6 @@ def render(
     )  # fmt: skip
 
 
-def _row(name: str, leaves: int, mean: float, relative: Mapping[str, float]) -> card.Row:
+def _row(name: str, leaves: int | str, mean: float, relative: Mapping[str, float]) -> card.Row:
     shown = f"{relative['mean']:+.2%} [{relative['low']:+.2%}, {relative['high']:+.2%}]"
     return (name, str(leaves), f"{mean:.4g}", shown)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.student import quantile
+from models.distill.others import Acting
 from models.distill.params import Distill
 from models.distill.rollout import Task, returns
-from models.distill.tree import Student
 from models.envs.samplers import HELD_OUT
 
 
@@ -27,7 +27,7 @@ class Relative:
         return {"mean": round(self.mean, 5), "low": round(self.low, 5), "high": round(self.high, 5)}
 
 
-def tested(task: Task, student: Student | None, params: Distill) -> NDArray[np.float64]:
+def tested(task: Task, student: Acting | None, params: Distill) -> NDArray[np.float64]:
     """Mean return of each seed's episodes of the test, float64 array [seeds]; None: the teacher."""
     found = [
         returns(task, student, HELD_OUT, seed, params.episodes, params.steps).mean()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.derived import Deriver
-from models.distill.tree import Student
+from models.distill.others import Acting
 from models.envs.samplers import HELD_OUT, TRAINING, VALIDATION
 from models.one_thread import one_thread
 from models.policies.decisions import environment, whole_values
@@ -93,14 +93,14 @@ class Actor:
 
 
 def play(
-    task: Task, student: Student | None, part: int, seed: int, lanes: int, steps: int | None
+    task: Task, student: Acting | None, part: int, seed: int, lanes: int, steps: int | None
 ) -> tuple[NDArray[np.float64], Rows]:
     """Play episodes, with the student or (None) the teacher, and ask the teacher at each step.
 
     Parameters
     ----------
     task : Task
-    student : Student, optional
+    student : Acting, optional
     part : int
         Of `models.envs.samplers.SPLITS`.
     seed : int
@@ -118,14 +118,14 @@ def play(
 
 
 def returns(
-    task: Task, student: Student | None, part: int, seed: int, lanes: int, steps: int | None
+    task: Task, student: Acting | None, part: int, seed: int, lanes: int, steps: int | None
 ) -> NDArray[np.float64]:
     """As `play`, without asking the teacher where it doesn't act: returns alone."""
     return _played(task, student, part, seed, lanes, steps, False)[0]
 
 
 def _played(
-    task: Task, student: Student | None, part: int, seed: int, lanes: int, steps: int | None,
+    task: Task, student: Acting | None, part: int, seed: int, lanes: int, steps: int | None,
     asked: bool,
 ) -> tuple[NDArray[np.float64], Rows]:  # fmt: skip
     batch = environment(task.team, lanes, part)

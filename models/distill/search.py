@@ -63,6 +63,8 @@ class Found:
         Some rows that the chosen one was fitted on.
     rows : int
         How many there were.
+    whole : Rows
+        All of them.
     agreement : float
         Weighted share of them on which it does as its teacher.
     """
@@ -74,6 +76,7 @@ class Found:
     seen: NDArray[np.int64]
     rows: int
     agreement: float
+    whole: Rows
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -118,13 +121,13 @@ def distil(task: Task, params: Distill, say: Say = lambda text: None) -> Found:
     top = max([*smaller, best], key=lambda one: one.mean).mean
     enough = [one for one in [*smaller, best] if one.mean >= top - params.tolerance * abs(top)]
     chosen = min(enough, key=lambda one: one.student.leaves).student
-    weights = _weights(whole, params.weights)
+    weights = weights_of(whole, params.weights)
     right = chosen.act(whole.seen) == whole.scores.argmax(axis=1)
     agreement = float(np.average(right, weights=weights))
     kept = np.unique(np.linspace(0, len(whole.seen) - 1, 4096).astype(np.int64))
     return Found(
         chosen, [*tried, *smaller], sizes, float(teacher.mean()), whole.seen[kept],
-        len(whole.seen), agreement, params.model_dump(mode="json"),
+        len(whole.seen), agreement, whole, params.model_dump(mode="json"),
     )  # fmt: skip
 
 
@@ -137,7 +140,7 @@ def _fit(task: Task, params: Distill, rows: Rows, view: str, number: int, leaves
     if params.goal == "scores":
         estimator = by_scores(rows.seen, rows.scores, None, shown, **bounds)
     else:
-        weights = _weights(rows, params.weights)
+        weights = weights_of(rows, params.weights)
         estimator = fitted(rows.seen, rows.scores.argmax(axis=1), weights, shown, **bounds)
     return Student(estimator, view, number)
 
@@ -149,8 +152,15 @@ def columns(task: Task, view: str) -> NDArray[np.int64]:
     return np.array(shown, np.int64)
 
 
-def _weights(rows: Rows, how: str) -> NDArray[np.float64]:
-    """By how much a wrong action may cost, with a mean of 1 (Bastani 2018, eq. 2)."""
+def weights_of(rows: Rows, how: str) -> NDArray[np.float64]:
+    """By how much a wrong action may cost, with a mean of 1 (Bastani 2018, eq. 2).
+
+    Parameters
+    ----------
+    rows : Rows
+    how : str
+        ``gap``, or ``none`` for all alike.
+    """
     if how == "none":
         return np.ones(len(rows.seen))
     gap = rows.scores.max(axis=1) - rows.scores.min(axis=1)

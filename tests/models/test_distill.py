@@ -1,6 +1,7 @@
 """Distillation: trees that say one action, weights, rounds, and the entry that comes of them."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +14,11 @@ from export.proof import prove
 from export.source import source_of
 from models import store
 from models.closedloop import Player
-from models.distill import judge
+from models.distill import judge, others
 from models.distill.params import Distill
 from models.distill.rollout import Actor, Rows, Task, play, returns
 from models.distill.scores import by_scores
-from models.distill.search import _weights, columns, distil
+from models.distill.search import columns, distil, weights_of
 from models.distill.tree import Student, fitted
 from models.envs.samplers import HELD_OUT, TRAINING, VALIDATION
 from models.policies import entry, replay
@@ -79,11 +80,11 @@ def test_rows_count_by_what_a_wrong_action_would_cost():
     scores = np.array([[0.01, 0.0]] * 8 + [[0.0, 1.0]] * 2)
     rows = Rows(seen, scores)
     wanted = scores.argmax(axis=1)
-    plain = grown(seen, wanted, _weights(rows, "none"), actions=2)
-    weighted = grown(seen, wanted, _weights(rows, "gap"), actions=2)
+    plain = grown(seen, wanted, weights_of(rows, "none"), actions=2)
+    weighted = grown(seen, wanted, weights_of(rows, "gap"), actions=2)
     assert Student(plain, "all", 0).act(seen[:1]).tolist() == [0]
     assert Student(weighted, "all", 0).act(seen[:1]).tolist() == [1]
-    assert _weights(rows, "gap").mean() == pytest.approx(1.0)
+    assert weights_of(rows, "gap").mean() == pytest.approx(1.0)
 
 
 def test_parts_of_the_data_share_no_episodes(task):
@@ -196,3 +197,13 @@ def test_splits_by_scores_heed_what_a_wrong_action_costs():
     assert (acts[180:] == 1).all()
     assert (acts[:180] == 0).all()
     assert tree.tree_.threshold[0] == 179.5
+
+
+@pytest.mark.parametrize("name", others.OTHERS)
+def test_other_families_learn_what_a_few_features_say(name):
+    rng = np.random.default_rng(3)
+    seen = rng.integers(0, 1000, (1500, 5))
+    wanted = (seen[:, 2] > 400).astype(np.int64) + (seen[:, 4] > 700)
+    one = others.fit(name, seen, wanted, np.ones(len(seen)), 7)
+    assert (one.act(seen) == wanted).mean() > 0.85
+    assert re.search(r"\d+ (leaves|weights|cells)$", one.size)

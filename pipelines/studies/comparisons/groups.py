@@ -1,4 +1,4 @@
-"""Which trainings stand beside each other, and what each of them is trained with."""
+"""Groups of trainings that stand beside each other, and what each is trained with."""
 
 from __future__ import annotations
 
