@@ -163,7 +163,9 @@ def _verdict(line: dict[str, Any], begun_s: float) -> dict[str, Any]:
     answered = line["kernel_ns"] is not None
     return {
         "at_s": round(line["decided_ns"] / 1e9 - begun_s, 4),
+        # What holds from here on; a verdict of "don't know" leaves it as it was.
         "class": line["class"],
+        "known": line.get("verdict", line["class"]) >= 0,
         "kernel_class": line["kernel_class"],
         "answered_after_us": (line["kernel_ns"] - line["decided_ns"]) / 1e3 if answered else None,
         "features": line["features"],

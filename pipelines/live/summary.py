@@ -197,6 +197,7 @@ def _control(runs: Sequence[Record]) -> dict[str, Any]:
 
 
 def _verdicts(runs: Sequence[Record]) -> dict[str, Any]:
+    """Count verdicts by what holds after each; ``not_known`` left what held before."""
 
     def share(run: list[tuple[dict[str, Any], bool]]) -> float:
         return sum(right for _, right in run) / len(run)
@@ -208,6 +209,7 @@ def _verdicts(runs: Sequence[Record]) -> dict[str, Any]:
         "first_at_s": interval([r["verdicts"][0]["at_s"] for r in runs if r["verdicts"]]),
         "right": sum(right for run in by_run for _, right in run),
         "judged": sum(len(run) for run in by_run),
+        "not_known": sum(not v.get("known", True) for run in by_run for v, _ in run),
         "right_share": interval([share(run) for run in by_run if run]),
         "first_right": sum(first),
     }

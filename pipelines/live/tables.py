@@ -83,6 +83,9 @@ def _verdicts(scenarios: Mapping[str, Any]) -> str:
 
 def _right(found: Mapping[str, Any]) -> str:
     whole = f"{found['right']} of {found['judged']}"
+    # Summaries made before models could say that they don't know have no such count.
+    if found.get("not_known"):
+        whole += f", {found['not_known']} by the verdict before"
     phases = [of for name, of in found.items() if name.startswith("phase ")]
     each = ", ".join(f"{of['right']} of {of['judged']}" for of in phases)
     return f"{whole} ({each})" if each else whole

@@ -46,12 +46,17 @@ def paired(predictions: pl.DataFrame, table: Windows, first: str, second: str) -
         ``first``, ``second`` and ``difference``, each with ``mean``, ``low`` and ``high``;
         ``windows`` and ``connections``.
     """
-    hits = []
+    hits, places = [], []
     for name in (first, second):
         rows, probability = selection.outer(predictions, name)
         if rows.size == 0:
             raise unknown_name("model", name, sorted(predictions["model"].unique()))
         hits.append((probability > THRESHOLD) == (table.y[rows] == 1))
+        places.append(rows)
+    if not np.array_equal(places[0], places[1]):
+        raise UserError(
+            f"{first} and {second} were judged on other windows: run cczoo train sbd protocol again"
+        )
     group = table.group[rows]
     apart = hits[1].astype(np.float64) - hits[0].astype(np.float64)
     named = {"first": hits[0], "second": hits[1], "difference": apart}

@@ -51,3 +51,11 @@ def test_an_unknown_model_is_told():
     table = _table(8)
     with pytest.raises(UserError, match="other"):
         paired(_predictions(table, []), table, "one", "othr")
+
+
+def test_models_that_were_judged_on_other_windows_are_not_compared():
+    table = _table(8)
+    predictions = _predictions(table, [])
+    fewer = predictions.filter((pl.col("model") == "one") | (pl.col("row") > 0))
+    with pytest.raises(UserError, match="one and other were judged on other windows"):
+        paired(fewer, table, "one", "other")

@@ -52,7 +52,7 @@ def lab_record(seconds, mbps, rival=None, **change):
     }
 
 
-def verdict_line(at_s, label, kernel=None):
+def verdict_line(at_s, label, kernel=None, **change):
     return {
         "decided_ns": int((100 + at_s) * 1e9),
         "class": label,
@@ -61,6 +61,7 @@ def verdict_line(at_s, label, kernel=None):
         "features": [1, 2],
         "features_ns": 40_000,
         "classify_ns": 30,
+        **change,
     }
 
 
@@ -158,6 +159,17 @@ def test_verdicts_across_a_shift_are_not_judged_and_delays_count_from_it(tmp_pat
     shift = verdicts["controls"]["smartsbd"]["verdicts"]["shift 1"]
     assert (shift["already"], shift["delay_s"]["n"]) == (1, 1)
     assert kept["verdicts"][0]["answered_after_us"] == pytest.approx(250)
+
+
+def test_windows_of_which_a_model_does_not_know_are_told(tmp_path):
+    """What held before holds on, and counts as right or wrong; the summary says how often."""
+    lines = [verdict_line(10, 1), verdict_line(20, 1, verdict=-1), verdict_line(30, 1, verdict=1)]
+    log = agent_log(tmp_path, lines)
+    kept = record.record(task("live-sb"), lab_record(60, [4.0] * 60, 8.0), log, "m")
+    assert [one["known"] for one in kept["verdicts"]] == [True, False, True]
+    site = summary.summarise([kept])["scenarios"]["live-sb"]["shanghai"]
+    found = site["controls"]["smartsbd"]["verdicts"]
+    assert (found["right"], found["judged"], found["not_known"]) == (3, 3, 1)
 
 
 def test_host_spoils_a_run_and_the_emulators_doubts_do_not():
