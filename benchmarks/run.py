@@ -70,6 +70,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "train": Benchmark(quick=("--repeats", "2")),
     "kills": Benchmark(quick=("--kills", "3")),
     "qos": Benchmark(quick=("--pgmpy", "5")),
+    "policies": Benchmark(quick=("--decisions", "500", "--timed", "200")),
 }
 """Name of a result, and of ``benchmarks/<name>.py`` unless told -> how it is run."""
 
