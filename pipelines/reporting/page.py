@@ -66,6 +66,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("tcco", "TCCO, trained here", ("trained:tcco",)),
     ("nuwa", "Nuwa-RL, trained here", ("trained:nuwa",)),
     ("macc", "MA-CC, trained here", ("trained:macc",)),
+    ("trees", "Policies as trees", ("distilled:trees",)),
     ("agents", "Environments and their trainer", ("agents:environments", "agents:trainer")),
 )
 """Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""

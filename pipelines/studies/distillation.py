@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for model in found:
         if curve := model.read_json("metrics.json")["distilled"]["curve"]:
             name = model.meta.name
-            write_text(args.out.with_suffix("") / f"{name}.svg", _drawing(name, curve))
+            write_text(args.out.with_suffix("") / f"{name}.svg", drawing(name, curve))
     write_text(args.out, page(found))
     print(args.out, file=sys.stderr)
     return 0
@@ -93,14 +93,14 @@ _HEADS = ("tree", "leaves", "depth", "return", "its teacher's", "against it", "C
 
 def _row(model: ZooModel) -> tuple[str, ...]:
     result = model.read_json("metrics.json")["distilled"]
-    name, ns = model.meta.name, _ns(model)
+    name, ns = model.meta.name, cost_ns(model)
     return (
         f"[`{name}`](../models/zoo/{name}/card.md)",
         str(result["leaves"]),
         str(result["depth"]),
         f"{result['returns']:.4g}",
         f"{result['teacher_return']:.4g}",
-        _interval(result["relative_return"]),
+        interval(result["relative_return"]),
         "–" if ns is None else f"{ns:.3g} ns",
         "met" if not missed(result, ns) else f"missed: {', '.join(missed(result, ns))}",
     )
@@ -117,7 +117,7 @@ def missed(result: Any, ns: float | None) -> list[str]:
     return found
 
 
-def _ns(model: ZooModel) -> float | None:
+def cost_ns(model: ZooModel) -> float | None:
     """Time of a decision in C, as the machine that released the entry measured it."""
     costs = model.beside("costs.json")
     rows = json.loads(costs)["rows"] if costs else []
@@ -138,11 +138,11 @@ def _other(row: Any) -> tuple[str, ...]:
         row["student"],
         str(row["leaves"]) if "leaves" in row else row["size"],
         str(row.get("depth", "–")),
-        _interval(row["relative_return"]),
+        interval(row["relative_return"]),
     )
 
 
-def _drawing(name: str, curve: Sequence[Any]) -> str:
+def drawing(name: str, curve: Sequence[Any], standalone: bool = True) -> str:
     """Return by leaves as SVG: what a smaller tree costs."""
     from matplotlib.figure import Figure
 
@@ -167,10 +167,11 @@ def _drawing(name: str, curve: Sequence[Any]) -> str:
         axis.set(xscale="log", xlabel="leaves", ylabel="return against its teacher, %")
         axis.legend()
         figure.tight_layout()
-        return svg(figure, f"distilled-{name}", f"{name}: return by leaves", standalone=True)
+        return svg(figure, f"distilled-{name}", f"{name}: return by leaves", standalone=standalone)
 
 
-def _interval(one: Any) -> str:
+def interval(one: Any) -> str:
+    """A relative return in words."""
     return f"{one['mean']:+.2%} [{one['low']:+.2%}, {one['high']:+.2%}]"
 
 
