@@ -94,6 +94,7 @@ def commit(
     prepare: Callable[[], Exchange],
     operation: str,
     changes_data: bool = True,
+    spared: Collection[str] = frozenset(),
 ) -> Exchange:
     """Commit what ``prepare`` makes of the table's state, as often as it takes.
 
@@ -107,6 +108,8 @@ def commit(
         What is done, for the table's history.
     changes_data : bool
         False where the same rows are only written in another way.
+    spared : collection of str
+        Paths of files that aren't deleted where they can't be committed.
 
     Raises
     ------
@@ -122,9 +125,9 @@ def commit(
             table.commit(exchange.added, exchange.removed, operation, changes_data)
             return exchange
         except Conflict:
-            table.delete(exchange.added)
+            table.delete([file for file in exchange.added if file.path not in spared])
             time.sleep(random.uniform(0, 0.02 * min(attempt + 1, 20)))
         except BaseException:
-            table.delete(exchange.added)
+            table.delete([file for file in exchange.added if file.path not in spared])
             raise
     raise UserError(f"{table.address}: other writers are always faster: try again later")

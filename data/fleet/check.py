@@ -70,6 +70,7 @@ def check(store: str, watch: Watch = iter) -> dict[str, Any]:
             for what, number in left.items():
                 if number:
                     problems.append(f"intake {intake}: {number:+d} {what} beside its account")
+        problems += ledger.wrong(table)
     return {
         "problems": problems[:SHOWN],
         "more_problems": max(0, len(problems) - SHOWN),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import UserError
-from data.fleet import layout, select
+from data.fleet import index, layout, select
 from data.fleet import table as tables
 from data.fleet.address import below, whole
 from data.fleet.change import Exchange, commit, rewritten, without
@@ -87,6 +87,7 @@ def forget(store: str, where: Where, features: Sequence[str]) -> Forgotten:
         return _exchange(table, found)
 
     commit(table, prepare, "forget")
+    index.drop(table)
     files = table.sweep(0)
     rows = 0
     names = pa.array(found["connection"].to_list(), pa.string())

@@ -208,33 +208,11 @@ def _commit(
         left = [file for file in written if file not in keep.removed]
         return Exchange([*left, *keep.added, *gone.added], gone.removed)
 
-    _committed(table, prepare, written)
+    # What took long to make stays for the next try, if there has to be one.
+    commit(table, prepare, "ingest", spared=frozenset(file.path for file in written))
+    ledger.follow(table)
     assert late is not None
     return late.dropped
-
-
-def _committed(table: Table, prepare: Callable[[], Exchange], written: Sequence[File]) -> None:
-    """As `data.fleet.change.commit`, but files that were written before stay for the next try."""
-    spared = _Spared(table, frozenset(file.path for file in written))
-    commit(spared, prepare, "ingest")
-
-
-class _Spared(Table):
-    """The table of a commit, whose conflicts delete nothing of what took long to make."""
-
-    def __init__(self, table: Table, spared: frozenset[str]) -> None:
-        self._table = table
-        self._kept = spared
-        super().__init__(table.address)
-
-    def reload(self, version: int | None = None) -> None:
-        """Go on to the newest state, in the table that this one stands for too."""
-        super().reload(version)
-        self._table.reload(version)
-
-    def delete(self, files: Sequence[File]) -> None:
-        """Delete what was made for this try alone."""
-        super().delete([file for file in files if file.path not in self._kept])
 
 
 def _place(table: Table, row: Mapping[str, Any]) -> dict[str, str | None]:

@@ -5,6 +5,7 @@
     logs/           kind=source       one row per log: its name, its content's hash, its counts
                     kind=connection   one row per connection, with all its events
                     kind=quarantine   lines that could not be understood, and why
+                    _ledger.parquet   names and hashes of the logs of many files: data.fleet.index
     sbd/, series/   features, in files that each belong to one file of connections
 
 Columns, types and units of connections, events and the quarantine are those of ``data.schema``; a

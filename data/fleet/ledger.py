@@ -7,28 +7,32 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from data.fleet import index
 from data.fleet.files import groups
-from data.fleet.layout import INTAKE, KIND, SOURCE_KIND
+from data.fleet.index import COLUMNS, FEW_ROWS
+from data.fleet.layout import KIND, SOURCE_KIND
 from data.fleet.table import File, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS = ("source", INTAKE, "content", "unit", "stamp", "context")
-
-
-FEW = 5000
-"""Rows of a file that is kept in memory."""
 MANY = 200
 """Small files whose rows are looked through at once."""
 
 
 def rows(
-    table: Table, columns: Sequence[str] = COLUMNS, **partition: str
+    table: Table,
+    columns: Sequence[str] = COLUMNS,
+    without: Collection[str] = (),
+    **partition: str,
 ) -> Iterator[pl.DataFrame]:
-    """Rows of logs, file by file, with the partition's columns."""
+    """Rows of logs with the partition's columns, file by file, some files left out."""
     for file in table.files(**{KIND: SOURCE_KIND, **partition}):
-        if file.rows <= FEW:
+        if file.path in without:
+            continue
+        if file.rows <= FEW_ROWS:
             yield _few(table.address, file, tuple(columns))
         else:
             yield from _groups(table.address, file, tuple(columns))
@@ -63,9 +67,31 @@ def matching(
     by_name = pl.Series(list(names), dtype=pl.String).implode()
     by_content = pl.Series(list(contents), dtype=pl.String).implode()
     condition = pl.col("source").is_in(by_name) | pl.col("content").is_in(by_content)
-    found = []
-    every = rows(table)
+    known, indexed = index.read(table)
+    try:
+        found = [frame.filter(condition).drop(index.ORIGIN) for frame in indexed]
+    except (OSError, pa.ArrowException):
+        known, found = frozenset(), []
+    every = rows(table, without=known)
     while some := list(islice(every, MANY)):
         found.append(pl.concat(some, how="diagonal_relaxed").filter(condition))
     empty = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     return pl.concat([empty, *found], how="diagonal_relaxed")
+
+
+def follow(table: Table) -> None:
+    """Have the index of a store follow what came into it."""
+    index.follow(table, lambda file: _few(table.address, file, COLUMNS))
+
+
+def wrong(table: Table) -> list[str]:
+    """What the index of a store says otherwise than the rows themselves."""
+    known, indexed = index.read(table)
+    try:
+        there = {tuple(row) for frame in indexed for row in frame.select(COLUMNS).iter_rows()}
+    except (OSError, pa.ArrowException) as error:
+        return [f"{index.NAME}: damaged: {error}: delete it"]
+    files = [file for file in table.files(**{KIND: SOURCE_KIND}) if file.path in known]
+    frames = (_few(table.address, file, COLUMNS) for file in files)
+    own = {tuple(row) for frame in frames for row in frame.select(COLUMNS).iter_rows()}
+    return [f"{index.NAME}: {len(own ^ there)} rows aren't the logs': delete it"] * (own != there)

@@ -61,11 +61,21 @@ def with_partition(group: Any, file: File, needed: Sequence[str]) -> pl.DataFram
     return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in lacking)
 
 
-def connections(table: Table, file: File) -> Iterator[tuple[dict[str, Any], Series]]:
-    """Connections of one file with their events, a group of rows in memory at a time."""
-    names = attributes(table)
+def connections(
+    place: str, file: File, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], Series]]:
+    """Connections of one file with their events, a group of rows in memory at a time.
+
+    Parameters
+    ----------
+    place : str
+        Address of the table.
+    file : File
+    names : sequence of str
+        The table's `attributes`.
+    """
     values = {name: value for name, value in file.values.items() if name != KIND}
-    for group in groups(table.address, file):
+    for group in groups(place, file):
         for row, series in connections_of(group, names):
             yield row | values, series
 

@@ -13,7 +13,7 @@ from data.fleet.address import below, delta_options, filesystem, is_url
 
 WRITER = "cczoo"
 """Name under which each commit counts on, so that of two at once only one succeeds."""
-CONFIGURATION = {"delta.checkpointInterval": "20"}
+CONFIGURATION = {"delta.checkpointInterval": "10"}
 ATTEMPTS = 60
 """Tries to commit beside other writers before the command gives up."""
 HOURS_OF_A_WRITER = 48
@@ -50,6 +50,7 @@ class Table:
 
     def __init__(self, place: str) -> None:
         self.address = place
+        self._listed: tuple[int, list[File]] | None = None
         self._open()
 
     def _open(self, version: int | None = None) -> None:
@@ -97,6 +98,12 @@ class Table:
 
     def files(self, **values: str) -> list[File]:
         """Files with these values of partition columns, by their paths."""
+        asked = values.items()
+        return [file for file in self._files() if asked <= file.values.items()]
+
+    def _files(self) -> list[File]:
+        if self._listed is not None and self._listed[0] == self.version:
+            return self._listed[1]
         import pyarrow as pa
 
         columns = self.partition
@@ -110,10 +117,9 @@ class Table:
             )
             for row in actions
         ]
-        asked = values.items()
-        return sorted(
-            (file for file in found if asked <= file.values.items()), key=lambda file: file.path
-        )
+        found.sort(key=lambda file: file.path)
+        self._listed = (self.version, found)
+        return found
 
     def add_columns(self, names: Sequence[str], kind: str = "string") -> None:
         """Give the table further columns, null in all rows that it has."""
@@ -122,7 +128,8 @@ class Table:
         from deltalake.schema import PrimitiveType
 
         for _ in range(ATTEMPTS):
-            fresh = [name for name in names if name not in self.columns]
+            there = set(self.columns)
+            fresh = [name for name in names if name not in there]
             if not fresh:
                 return
             try:

@@ -245,11 +245,10 @@ def _compute(task: Task, wanted: set[str], output: Output) -> int:
     attributes = [
         *KEPT_ATTRIBUTES, *(name for name in task.extra if name not in partition), INTAKE
     ]  # fmt: skip
-    logs = Table(task.logs)
     total = 0
 
     def rows() -> Iterator[Any]:
-        for row, series in select.connections(logs, task.file) if wanted else ():
+        for row, series in select.connections(task.logs, task.file, task.extra) if wanted else ():
             if row["connection"] in wanted:
                 yield row, series
 

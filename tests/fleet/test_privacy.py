@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
+from data.fleet import index
 from data.fleet.check import check
 from data.fleet.pseudonyms import Pseudonyms, read_key
 from pipelines.cli import main
@@ -35,6 +36,7 @@ def test_forgotten_connections_are_gone_for_good(labelled, tmp_path, capsys, mon
     logs, labels = labelled
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/none.db")
     store = tmp_path / "store"
+    monkeypatch.setattr(index, "EVERY", 1)
     take([logs], store, labels=labels, root=str(logs))
     before = rows(store)
     dry = command(capsys, "store", "forget", store, "--where", "isp = 'x'", "--dry-run")

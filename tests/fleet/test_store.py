@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from data.errors import UserError
+from data.fleet import index, ledger
 from data.fleet.check import check
 from data.fleet.keep import compact, remove
 from data.fleet.select import fingerprint, open_logs
@@ -164,6 +165,32 @@ def test_check_finds_what_is_wrong(logs: Path, tmp_path: Path) -> None:
     assert "damaged" in check(str(store))["problems"][0]
     path.unlink()
     assert "is missing" in check(str(store))["problems"][0]
+
+
+def test_an_index_of_the_logs_changes_no_answer(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    store = tmp_path / "store"
+    monkeypatch.setattr(index, "EVERY", 1)
+    take([logs / "2026-11-01"], store)
+    assert (store / "logs" / index.NAME).is_file()
+    table = open_logs(str(store))
+    known = index.read(table)[0]
+    assert known == {file.path for file in table.files(kind="source")}
+    seen: list[str] = []
+    real = ledger.groups
+    monkeypatch.setattr(ledger, "groups", lambda *of: seen.append(of[1].path) or real(*of))
+    ledger._few.cache_clear()
+    write_log(logs / "2026-11-01" / "0.csv", 77)
+    assert take([logs], store)["logs"] == NONE | {"new": 2, "replaced": 1, "unchanged": 1}
+    assert seen
+    assert not known & set(seen), "what the index has is read from it"
+    compact(str(store), keep_days=0)
+    assert take([logs], store)["logs"] == NONE | {"unchanged": 4}
+    remove(str(store), ["*/2026-11-01/0.csv"])
+    assert take([logs], store)["logs"] == NONE | {"new": 1, "unchanged": 3}
+    # What is damaged is done without, and made again.
+    (store / "logs" / index.NAME).write_bytes(b"PAR1 and nothing else PAR1")
+    assert take([logs], store)["logs"] == NONE | {"unchanged": 4}
+    assert not check(str(store))["problems"]
 
 
 KILLED = """
