@@ -1,12 +1,14 @@
-"""Rows of a store's features stand in for a table: ``--store`` and ``--where`` of many commands.
+"""Rows of a store stand in for a table or a directory: ``--store``, ``--events``, ``--where``.
 
-What is selected is written to a table of its own for as long as the command runs, piece by piece:
-only files whose day and labels fit are opened, and nothing is in memory as a whole.
+What is selected is written to a table, or to a directory of events, of its own for as long as the
+command runs, piece by piece: only files whose day and labels fit are opened, and nothing is in
+memory as a whole.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,21 +37,48 @@ def add_arguments(parser: argparse.ArgumentParser, what: str = "sbd") -> None:
     parser.set_defaults(features_table=what)
 
 
+def add_events(parser: argparse.ArgumentParser) -> None:
+    """Let a command that takes ``--events`` take a part of a store there."""
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        help='with a store as --events: the connections to take, as in "day >= 2026-11-01"',
+    )
+    parser.set_defaults(events_selected=True)
+
+
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[None]:
-    """Have ``args.features`` name a table of what ``--store`` and ``--where`` select.
+    """Have ``args.features`` and ``args.events`` name what is selected of a store.
 
     Raises
     ------
     UserError
         When there is neither a table nor a store, or nothing in it fits.
     """
+    from data.place import scratch
+
+    store = _store_of_events(args)
+    if store is None:
+        with _features(args):
+            yield
+        return
+    with scratch("events") as folder, _features(args):
+        args.events = _directory(args, store, folder / "events")
+        yield
+
+
+@contextmanager
+def _features(args: argparse.Namespace) -> Iterator[None]:
+    """Have ``args.features`` name a table of what ``--store`` and ``--where`` select."""
     if not hasattr(args, "features_table"):
+        if "events_selected" in args and args.where and _store_of_events(args) is None:
+            raise UserError("--where: goes with a store as --events")
         yield
         return
     reference = getattr(args, "reference_where", None)
     if args.store is None:
-        if args.where is not None or reference is not None:
+        if (args.where is not None or reference is not None) and _store_of_events(args) is None:
             raise UserError("--where: goes with --store: name the store to select from")
         if args.features is None and not hasattr(args, "to"):
             raise UserError("--features is missing: name a table, or a store with --store")
@@ -63,6 +92,39 @@ def opened(args: argparse.Namespace) -> Iterator[None]:
         if reference is not None:
             args.reference = _table(args, folder / "reference.parquet", reference, write)
         yield
+
+
+def _store_of_events(args: argparse.Namespace) -> str | None:
+    """Address of the store that ``--events`` names, if it names one.
+
+    Rules judge by events: where features are of a store, they take them from there.
+    """
+    events, store = getattr(args, "events", None), getattr(args, "store", None)
+    if "events" not in args or not isinstance(events, Path | None):
+        return None
+    if events is None:
+        by_rule = str(getattr(args, "model", "")).startswith("rule:")
+        return store if by_rule and isinstance(store, str) else None
+    # A path has put the two slashes of a URL together.
+    if (url := re.fullmatch(r"([a-z][a-z0-9]+):/([^/].*)", str(events))) and not events.exists():
+        return f"{url[1]}://{url[2]}"
+    return str(events) if (events / "logs" / "_delta_log").is_dir() else None
+
+
+def _directory(args: argparse.Namespace, store: str, out: Path) -> Path:
+    """A directory with the connections of a store."""
+    from data.fleet.address import address
+    from data.fleet.directory import write_directory
+    from data.fleet.select import known_columns, open_logs
+    from data.fleet.where import Where
+
+    where = Where(getattr(args, "where", None))
+    # With features of a store, the condition may be on columns that only these have.
+    known = set(known_columns(open_logs(address(store))))
+    if hasattr(args, "features_table") and args.store and not set(where.columns) <= known:
+        where = Where()
+    write_directory(address(store), where, out)
+    return out
 
 
 def _table(args: argparse.Namespace, path: Path, where: str | None, write: Any) -> Path:

@@ -49,6 +49,21 @@ def rows(table: Table, where: Where, columns: Sequence[str]) -> Iterator[tuple[F
             yield file, frame.filter(where.mask(frame))
 
 
+def fitting(table: Table, where: Where) -> Iterator[tuple[File, Any]]:
+    """Groups of whole connections, with their events, for which the condition holds."""
+    import pyarrow as pa
+
+    for file in where.files(table.files(**{KIND: CONNECTION_KIND})):
+        for group in groups(table.address, file):
+            if not where.text:
+                yield file, group
+                continue
+            plain = group.select([n for n in group.column_names if n not in UNFIT])
+            kept = where.mask(with_partition(plain, file, where.columns))
+            if kept.any():
+                yield file, group.filter(pa.array(kept.to_list(), pa.bool_()))
+
+
 def with_partition(group: Any, file: File, needed: Sequence[str]) -> pl.DataFrame:
     """A group of rows with its partition's columns, and null for needed ones that it lacks."""
     import polars as pl

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.files import write_file, write_text
+from pipelines import selection
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +35,8 @@ COLUMN = "condition"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--events", type=Path, required=True, help="directory made by ingest")
+    parser.add_argument("--events", type=Path, required=True, help="ingested directory, or a store")
+    selection.add_events(parser)
     parser.add_argument("--out", type=Path, required=True, help="directory to write")
     parser.add_argument("--groups", type=Path, help="groups.json to assign to, nothing is fitted")
     parser.add_argument("--features", type=Path, help="table to add the column `condition` to")

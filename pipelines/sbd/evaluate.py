@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=f"{MODEL}, or rule:NAME")
     parser.add_argument("--features", type=Path, help="table of `cczoo features`")
     selection.add_arguments(parser)
-    parser.add_argument("--events", type=Path, help="ingested directory, for rule:NAME")
+    parser.add_argument("--events", type=Path, help="ingested directory or store, for rule:NAME")
     parser.add_argument("--predictions", type=Path, help="write each window's answer to a Parquet")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, unknown_name
+from pipelines import selection
 from pipelines.sources import MODEL
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", help="what to predict: sbd")
     parser.add_argument("--model", required=True, help=MODEL)
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--events", type=Path, help="directory made by `cczoo ingest`")
+    source.add_argument("--events", type=Path, help="directory made by `cczoo ingest`, or a store")
     source.add_argument("--features", type=Path, help="table of `cczoo features sbd`")
+    selection.add_events(parser)
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
     parser.add_argument(
         "--verdicts",

@@ -81,6 +81,17 @@ def test_features_of_a_store_are_those_of_a_directory(logs, tmp_path, capsys, mo
     assert selected is not None
     assert selected.where == where
     assert selected.version == 1
+    # Events are taken from it too: by --events, or for rules that judge by them.
+    options = ["--store", store, "--where", where]
+    told = command(capsys, "evaluate", "sbd", "--model", "rule:dwc", *options)
+    assert told["connections"] == 1
+    predict = ("predict", "sbd", "--model", "smartsbd-dt", "--jobs", 1, "--events")
+    told = command(capsys, *predict, store, "--where", where)
+    out = tmp_path / "exported"
+    assert command(capsys, "store", "export", store, "--where", where, "--out", out)["sources"] == 1
+    assert command(capsys, *predict, out)["connections"] == told["connections"]
+    assert main([*map(str, predict), str(out), "--where", "x"]) == 2
+    assert "goes with a store" in capsys.readouterr().err
     assert main(["evaluate", "sbd", "--model", "smartsbd-dt"]) == 2
     never = ["--store", str(store), "--where", "day = 1999-01-01"]
     assert main(["evaluate", "sbd", "--model", "smartsbd-dt", *never]) == 2

@@ -13,6 +13,7 @@ import pytest
 from data.errors import UserError
 from data.fleet import index, ledger
 from data.fleet.check import check
+from data.fleet.directory import write_directory
 from data.fleet.keep import compact, remove
 from data.fleet.select import fingerprint, open_logs
 from data.fleet.where import Where
@@ -37,6 +38,18 @@ def contents(store: Path) -> pl.DataFrame:
     return table.sort("kind", "source", "connection", "line")
 
 
+def events(directory: Path) -> dict[str, dict[tuple[int, str], tuple[list[int], list[int]]]]:
+    """All events of an ingested directory."""
+    return {
+        row["connection"]: {
+            (subflow, variable): (times.tolist(), values.tolist())
+            for subflow, variables in series.items()
+            for variable, (times, values) in variables.items()
+        }
+        for row, series in iter_connections(directory)
+    }
+
+
 def version(store: Path) -> str:
     return fingerprint(open_logs(str(store)), Where())[0]
 
@@ -52,19 +65,21 @@ def test_a_store_has_what_a_directory_has(logs: Path, tmp_path: Path) -> None:
         }
         for row in rows(tmp_path / "store").iter_rows(named=True)
     }
-    expected = {
-        row["connection"]: {
-            (subflow, variable): (times.tolist(), values.tolist())
-            for subflow, variables in series.items()
-            for variable, (times, values) in variables.items()
-        }
-        for row, series in iter_connections(tmp_path / "out")
-    }
+    expected = events(tmp_path / "out")
     assert stored == expected
     bad = pl.read_parquet(tmp_path / "out" / "quarantine.parquet").sort("source", "line")
     kept = rows(tmp_path / "store", "quarantine").sort("source", "line").select(bad.columns)
     assert kept.equals(bad)
     assert len(bad)
+    # A part of the store becomes a directory that has the same, whatever reads it.
+    where = Where("day = 2026-11-02")
+    told = write_directory(str(tmp_path / "store"), where, tmp_path / "day")
+    assert told["lines_read"] == sum(told[k] for k in LINES)
+    assert told["sources"] == 2
+    part = events(tmp_path / "day")
+    assert set(part) == set(rows(tmp_path / "store").filter(day="2026-11-02")["connection"])
+    assert part == {name: expected[name] for name in part}
+    assert len(pl.read_parquet(tmp_path / "day" / "quarantine.parquet")) == len(bad) // 2
     assert set(rows(tmp_path / "store")["day"]) == {"2026-11-01", "2026-11-02"}
 
 

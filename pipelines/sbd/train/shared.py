@@ -38,7 +38,7 @@ def results(parser: argparse.ArgumentParser) -> None:
 def events(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the events that rule-based schemes run on."""
     parser.add_argument(
-        "--events", type=Path, help="ingested directory: needed to run the rule-based schemes"
+        "--events", type=Path, help="ingested directory or store, to run the rule-based schemes"
     )
 
 
