@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import pickle
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,27 +43,39 @@ def _on_cluster(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
     parallel.start(1)
     import ray
 
+    # Its own messages are for those who write such pipelines; what went wrong is raised.
+    for name in ("ray.data._internal", "ray.data.exceptions"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    context.actor_prefetcher_enabled = False
-    numbered = [{"number": number, "item": item} for number, item in enumerate(items)]
+    numbered = [{"number": number, "item": pickle.dumps(item)} for number, item in enumerate(items)]
     found: dict[int, Any] = {}
     done = 0
     try:
         rows = ray.data.from_items(numbered, override_num_blocks=len(numbered))
-        for row in rows.map(_Step(work), num_cpus=1).iter_rows():
-            found[row["number"]] = row["result"]
+        # Ray Data itself would try again without end what the system kills each time.
+        with warnings.catch_warnings():
+            # It tells that this way to say so will be another one in its next versions.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            step = rows.map(Step(work), num_cpus=1, max_retries=parallel.RETRIES)
+        for row in step.iter_rows():
+            if row["mistake"]:
+                raise UserError(row["mistake"])
+            found[row["number"]] = pickle.loads(row["result"])
             done += int(row["bytes"])
             show(done)
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, UserError):
-            raise UserError(str(error.cause)) from None
+    except ray.exceptions.RayError as error:
+        if isinstance(error, ray.exceptions.WorkerCrashedError | ray.exceptions.OutOfMemoryError):
+            raise UserError(
+                f"{parallel.RETRIES + 1} processes of the cluster were killed at the same logs, "
+                "for want of memory perhaps: look into Ray's own logs"
+            ) from None
         raise
     return [found[number] for number in range(len(items))]
 
 
-class _Step:
+class Step:
     """One item's work, as Ray Data asks for it: a row in, a row out."""
 
     def __init__(self, work: Work) -> None:
@@ -74,5 +89,9 @@ class _Step:
             nonlocal read
             read += more
 
-        result = self._work(row["item"], count)
-        return {"number": row["number"], "result": result, "bytes": read}
+        found = {"number": row["number"], "result": b"", "mistake": ""}
+        try:
+            found["result"] = pickle.dumps(self._work(pickle.loads(row["item"]), count))
+        except UserError as error:
+            found["mistake"] = str(error)  # raised here, it would come back as a text of Ray's
+        return found | {"bytes": read}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from pathlib import Path
 
 import polars as pl
 
 from data import pool
+from data.fleet import table
 from data.fleet.ingest import ingest_into
 from data.ingest import Settings
 from pipelines.cli import main
@@ -35,6 +38,22 @@ def take(paths, store, **options):
         options["labels"] = Path(options["labels"])
     places = [str(path) for path in paths]
     return ingest_into(places, str(store), spread, Settings(), **options)
+
+
+def take_each(paths, store) -> None:
+    """Take one log after another, each in a commit of its own."""
+    for path in paths:
+        take([path], store)
+
+
+def take_and_die(logs: Path, store: Path) -> None:
+    """Take logs, and be killed before the commit."""
+
+    def dead(*_, **__):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    table.Table.commit = dead  # type: ignore[method-assign]
+    take([logs], store)
 
 
 def rows(store: Path, kind: str = "connection", table: str = "logs") -> pl.DataFrame:

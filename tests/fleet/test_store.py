@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +18,7 @@ from data.fleet.select import fingerprint, open_logs
 from data.fleet.where import Where
 from data.ingest import Settings, ingest
 from data.store import iter_connections
-from tests.fleet.small import rows, take, write_log
+from tests.fleet.small import rows, take, take_and_die, take_each, write_log
 
 NONE = {"new": 0, "replaced": 0, "unchanged": 0, "elsewhere": 0, "forgotten": 0}
 LINES = ("event_lines", "skipped_lines", "quarantined_lines")
@@ -208,32 +207,19 @@ def test_an_index_of_the_logs_changes_no_answer(logs: Path, tmp_path: Path, monk
     assert not check(str(store))["problems"]
 
 
-KILLED = """
-import os, sys, signal
-from data.fleet import table
-def dead(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-table.Table.commit = dead
-from tests.fleet.small import take
-take([sys.argv[1]], sys.argv[2])
-"""
-WRITER = """
-import sys
-from tests.fleet.small import take
-for path in sys.argv[2:]:
-    take([path], sys.argv[1])
-"""
-ROOT = Path(__file__).parents[2]
+CLEAN = multiprocessing.get_context("forkserver")
+"""Processes that share one start of Python, and nothing of this one."""
+CLEAN.set_forkserver_preload(["tests.fleet.small"])
 
 
 def test_a_killed_run_leaves_the_store_as_it_was(logs: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     take([logs / "2026-11-01"], store)
     before = contents(store)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(logs), str(store)], cwd=ROOT, check=False
-    )
-    assert done.returncode == -9
+    dying = CLEAN.Process(target=take_and_die, args=(logs, store))
+    dying.start()
+    dying.join()
+    assert dying.exitcode == -9
     written = [p for p in (store / "logs").rglob("*.parquet") if "_delta_log" not in p.parts]
     assert len(written) > 3, "it had written its files"
     assert contents(store).equals(before)
@@ -247,11 +233,12 @@ def test_two_writers_at_once_take_each_log_once(logs: Path, tmp_path: Path) -> N
     store = tmp_path / "store"
     paths = [str(path) for path in sorted(logs.rglob("*.csv"))]
     orders = (paths, paths[::-1])
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(store), *order], cwd=ROOT)
-        for order in orders
-    ]
-    assert [one.wait() for one in writers] == [0, 0]
+    writers = [CLEAN.Process(target=take_each, args=(order, store)) for order in orders]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+    assert [one.exitcode for one in writers] == [0, 0]
     sources = rows(store, "source")
     assert sorted(sources["source"]) == paths
     assert not check(str(store))["problems"]
