@@ -82,6 +82,18 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with MLflow's tables: making them takes longer than a test."""
+    from pipelines import tracking
+
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+        tracking.client().search_registered_models()
+    return path
+
+
 def _shares(item: pytest.Item) -> bool:
     """Whether a test uses a fixture that its module's tests have in common."""
     known = getattr(item, "_fixtureinfo", None)

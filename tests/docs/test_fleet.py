@@ -23,11 +23,12 @@ pytestmark = pytest.mark.xdist_group("registry")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> Path:
     """A reader's folder: eight real logs of two days and two groups."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     monkeypatch.setenv("MODEL", "smartsbd-dt")
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
     lines = ["source,label,isp"]
     sources = sorted((ROOT / "data" / "raw" / "smartsbd-paper" / "frankfurt").glob("*-sb-*"))
     for number, source in enumerate(sources[:4]):

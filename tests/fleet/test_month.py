@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from pipelines.registry import aliases
 pytestmark = pytest.mark.xdist_group("registry")
 
 
-def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> None:
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     nights = month.month(tmp_path, days=6, groups=2, change=5, logs=8, learned=4, last=3)
     assert [night["logs"] for night in nights] == [16] * 6

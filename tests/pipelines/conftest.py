@@ -13,16 +13,6 @@ def entries(tmp_path_factory):
     return Entries(tmp_path_factory.mktemp("entries"))
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory):
-    """A database with MLflow's tables: making them takes longer than a test."""
-    path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
-        tracking.client().search_registered_models()
-    return path
-
-
 @pytest.fixture
 def local(tmp_path, monkeypatch, empty_store):
     """The checkout's own store, empty; returns its root."""
