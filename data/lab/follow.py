@@ -18,6 +18,8 @@ from data.lab import build, coupled
 from data.lab.registered import maps_of, operations
 
 NAME = "cczoo_follow"
+SETTINGS = ".rodata.s"
+"""How the name of the map with the settings begins; the kernel keeps 15 characters."""
 LOCK = Path("/run/lock")
 LATE_INTERVALS = 5
 """Intervals without an order after which a flow is CUBIC's."""
@@ -138,12 +140,13 @@ def compiled(settings: Settings, work: Path, name: str = NAME, policy: Path | No
     name : str
         Name of the congestion control, 15 characters at most.
     policy : Path, optional
-        Header of a policy that decides inside the control: it defines ``follow_action()``.
+        Header of a policy that decides inside the control: it defines ``follow_action()``. What
+        it includes is looked for in its folder.
 
     Raises
     ------
     UserError
-        It doesn't compile.
+        It doesn't compile, or the policy's schema hash isn't the settings'.
     """
     build.build(("klink", "probe", "proxy"))
     header, made = work / "follow_settings.h", work / f"{name}.bpf.o"
@@ -151,6 +154,7 @@ def compiled(settings: Settings, work: Path, name: str = NAME, policy: Path | No
     command = ["clang-14", "-O2", "-g", "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86"]
     command += ["-Wall", f"-I{build.BUILD}", f"-I{build.NATIVE}", f"-I{work}"]
     command += [f"-D{NAME}={name}", f'-DFOLLOW_NAME="{name}"', f'-DFOLLOW_SETTINGS="{header}"']
+    command += [f'-DFOLLOW_SCHEMA="{settings.schema}"']
     if policy is not None:
         command += [f"-I{policy.parent}", f'-DFOLLOW_POLICY="{policy}"']
     command += ["-c", str(build.NATIVE / "follow.bpf.c"), "-o", str(made)]
@@ -189,8 +193,8 @@ def loaded(
         try:
             programs = operations(name)
             found = maps_of(programs["pkts_acked"])
-            rodata = next(value for key, value in found.items() if key.endswith(".rodata"))
-            ids = {"flows": found["flows"], "events": found["events"], "settings": rodata}
+            read_only = next(value for key, value in found.items() if key.startswith(SETTINGS))
+            ids = {"flows": found["flows"], "events": found["events"], "settings": read_only}
             yield Control(name, settings, ids, programs)
         finally:
             coupled.unregister(name)

@@ -53,8 +53,14 @@ class Live:
 
 
 def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> str:
+    control = live.control if live else scenario.cc
     background = [
-        {**flow.model_dump(), **topology.background_ends(flow.over), "seed": seed * 31 + number}
+        {
+            **flow.model_dump(),
+            **topology.background_ends(flow.over),
+            "cc": control if flow.cc == "same" else flow.cc,
+            "seed": seed * 31 + number,
+        }
         for number, flow in enumerate(scenario.background)
     ]
     return json.dumps(
@@ -71,8 +77,9 @@ def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None)
                 "transport": scenario.transport,
                 "first": scenario.first,
                 "subflows": len(scenario.data_paths),
-                "cc": live.control if live else scenario.cc,
+                "cc": control,
                 "duration_s": scenario.duration_s,
+                "size_bytes": scenario.size_bytes,
             },
             "background": background,
             "per_second": live is not None,

@@ -121,12 +121,12 @@ class Background(Strict):
 
     ``rate_mbps`` is the application's limit, None for a greedy flow. The application writes
     ``burst_bytes`` at a time. With ``on_s`` and ``off_s`` it pauses: exponential durations of
-    these means.
+    these means. ``cc: same`` is the upload's, whatever that is: a sender like it.
     """
 
     over: Literal["wifi", "lte", "wired", "rival"]
     rate_mbps: Rate | None = None
-    cc: Literal["reno", "cubic", "bbr"] = "reno"
+    cc: Literal["reno", "cubic", "bbr", "same"] = "reno"
     burst_bytes: int = Field(default=16384, gt=0, le=1_000_000_000)
     on_s: float | None = Field(default=None, gt=0, le=600)
     off_s: float | None = Field(default=None, gt=0, le=600)
@@ -151,7 +151,11 @@ class Bottleneck(Strict):
 
 
 class Scenario(Strict):
-    """One labelled MPTCP upload over two or three paths, or one of plain TCP over ``wifi``."""
+    """One labelled MPTCP upload over two or three paths, or one of plain TCP over ``wifi``.
+
+    With ``size_bytes`` the upload is so much data, begins before all its subflows are up, and ends
+    when it has arrived, after ``duration_s`` at the latest.
+    """
 
     transport: Literal["mptcp", "tcp"] = "mptcp"
     label: Literal["SB", "NSB"] | None = None
@@ -160,6 +164,7 @@ class Scenario(Strict):
     case: str = ""
     cc: CongestionControl = "lia"
     duration_s: float = Field(gt=0, le=600)
+    size_bytes: int | None = Field(default=None, gt=0, le=10_000_000_000)
     first: Literal["wifi", "lte"] = "wifi"
     stages: dict[str, Stage] = Field(max_length=MOST_STAGES)
     paths: dict[str, tuple[str, ...]]

@@ -92,6 +92,7 @@ class Flow:
         self.sent = 0
         self.sent_since = 0
         self.left = 0
+        self.size_bytes = plan.get("size_bytes")
         self.active = True
         self.switch_at: float | None = None
         if self.on_s:
@@ -106,6 +107,8 @@ class Flow:
             self.allowance_from, self.sent_since = now, 0
         if not self.active:
             return self.switch_at
+        if self.size_bytes and self.sent >= self.size_bytes:
+            return float("inf")
         if self.rate_bps and not self.left:
             # As iperf3 -b: a whole block whenever the average so far is below the target.
             at = self.allowance_from + self.sent_since / self.rate_bps
@@ -117,6 +120,8 @@ class Flow:
         """Write what the socket takes of the current block."""
         if not self.left:
             self.left = self.burst
+            if self.size_bytes:
+                self.left = min(self.left, self.size_bytes - self.sent)
         try:
             n = self.sock.send(memoryview(CHUNK)[: min(self.left, len(CHUNK))])
         except BlockingIOError:
@@ -156,6 +161,7 @@ def drive(
     extra: int = 1,
     per_second: list[list[int]] | None = None,
     nap_s: float = NAP_S,
+    enough: int | None = None,
 ) -> dict[int, int]:
     """Move bytes until `until`, or until `joined_of` (a socket) has `extra` further subflows.
 
@@ -175,6 +181,8 @@ def drive(
         Filled in: for each sink the bytes of each second, the last of which ends at `until`.
     nap_s : float
         Rest between looks at the sockets.
+    enough : int, optional
+        End when the last sink has received so many bytes.
 
     Returns
     -------
@@ -196,6 +204,8 @@ def drive(
         by_fd[flow.sock.fileno()] = flow
     while (now := time.monotonic()) < until:
         if joined_of is not None and extra_subflows(joined_of) >= extra:
+            break
+        if enough is not None and received[len(sinks) - 1] >= enough:
             break
         wake = until if joined_of is None else min(until, now + 0.02)
         for flow in flows:
@@ -263,26 +273,31 @@ def main() -> int:
         flows.append(Flow(sock, flow, time.monotonic()))
     drive(flows, sinks, time.monotonic() + plan["warmup_s"])
 
+    size_bytes = mptcp["size_bytes"]
+    asked = time.monotonic()
     sock = sender(protocol, plan["addresses"][mptcp["first"]], target, mptcp["cc"])
     sinks.append(accept(server, JOIN_TIMEOUT_S))
     begun = time.monotonic()
-    flows.append(Flow(sock, {}, begun))
-    if protocol:
+    flows.append(Flow(sock, {"size_bytes": size_bytes}, begun))
+    if protocol and not size_bytes:
         extra = mptcp["subflows"] - 1
         drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock, extra=extra)
         if (joined := extra_subflows(sock)) < extra:
             raise TimeoutError(f"only {joined + 1} of {extra + 1} subflows joined")
-    sports = source_ports(sock) if protocol else {}
+    sports = source_ports(sock) if protocol and not size_bytes else {}
     report(event="joined", after_s=round(time.monotonic() - begun, 4), sports=sports)
     until = begun + mptcp["duration_s"]
     nap_s = NAP_S if plan["nap_s"] is None else plan["nap_s"]
-    series = {}
+    series: dict[str, Any] = {}
     if plan["per_second"]:
         bins = [[0] * int(mptcp["duration_s"]) for _ in sinks]
-        received = drive(flows, sinks, until, per_second=bins, nap_s=nap_s)
+        received = drive(flows, sinks, until, per_second=bins, nap_s=nap_s, enough=size_bytes)
         series = {"begun_s": begun, "per_second": {"mptcp": bins[-1], "background": bins[:-1]}}
     else:
-        received = drive(flows, sinks, until, nap_s=nap_s)
+        received = drive(flows, sinks, until, nap_s=nap_s, enough=size_bytes)
+    ended = time.monotonic()
+    if size_bytes and received[len(sinks) - 1] >= size_bytes:
+        series["completed_s"] = round(ended - asked, 6)
     for flow in flows:
         # Reset: what still waits in the send buffer must not run on after the measured time.
         flow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -54,6 +54,7 @@ def scenario_of(record: Mapping[str, Any]) -> Scenario:
             start_s=WARMUP_S,
             window_bytes=WINDOW_BYTES,
             read_every_ms=READ_MS,
+            size_bytes=lab.size_bytes,
             paths=[_path(lab, name, f"{name}_back") for name in order_of(lab)],
             **(SEGMENT if lab.transport == "mptcp" else {}),
         )
@@ -105,12 +106,13 @@ def _path(lab: LabScenario, forward: str, back: str) -> Path_:
 def _background(
     lab: LabScenario, flow: Background, number: int, rng: np.random.Generator
 ) -> list[Flow]:
+    same = flow.cc == "same"
     common: dict[str, Any] = {
-        "cc": flow.cc,
-        "rate_mbps": flow.rate_mbps or _greedy_mbps(flow),
+        "cc": None if same else flow.cc,
+        "rate_mbps": flow.rate_mbps or (None if same else _greedy_mbps(flow)),
         "window_bytes": WINDOW_BYTES,
-        "read_every_ms": READ_MS,
-        "measure": False,
+        "read_every_ms": 0.0 if same else READ_MS,
+        "measure": same,
         "paths": [_path(lab, f"bg_{flow.over}", f"bg_{flow.over}_back")],
     }
     if flow.on_s is None or flow.off_s is None:

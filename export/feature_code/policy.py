@@ -45,10 +45,11 @@ SEQUENCES, LENGTH = 60, 64
 
 def carries(columns: Sequence[Feature]) -> bool:
     """Whether these are what trees of some policy see, as it is defined now."""
-    return _of(columns) is not None
+    return whose(columns) is not None
 
 
-def _of(columns: Sequence[Feature]) -> tuple[str, int] | None:
+def whose(columns: Sequence[Feature]) -> tuple[str, int] | None:
+    """Environment and kind of part whose trees see these features, as they are defined now."""
     meanings = [column.meaning for column in columns]
     for environment, kind in OBSERVED:
         known = features(environment, kind, observed(environment, kind)[0])
@@ -58,7 +59,7 @@ def _of(columns: Sequence[Feature]) -> tuple[str, int] | None:
 
 
 def _known(columns: Sequence[Feature]) -> tuple[str, int]:
-    found = _of(columns)
+    found = whose(columns)
     if found is None:
         raise ValueError("no policy's tree sees these features")
     return found

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.drive.runs import Task
+    from pipelines.drive.tasks import Task
 
-SCENARIOS = ("drive-dual", "drive-loss", "drive-one")
+SCENARIOS = ("drive-dual", "drive-loss", "drive-fct", "drive-one", "drive-senders")
 CONTROLS = "agent,reno,cubic,bbr,lia"
 LOG = "drive.jsonl"
 TRIES = 3
@@ -53,14 +53,14 @@ def run(args: argparse.Namespace) -> int:
     from data.lab.runs import resume
     from models.drive.policies import driving
     from pipelines.drive import summary, tables
-    from pipelines.drive.runs import TREE, behind_ms
+    from pipelines.drive.tasks import behind_ms
     from pipelines.output import print_json
 
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
     asked = tasks(args)
-    # A receiver has a table, which is no policy; the kernel's own controls need nothing.
-    driven = any(behind_ms(task.control) is not None or task.control == TREE for task in asked)
+    # Neither a receiver nor a tree in the control asks an engine.
+    driven = any(behind_ms(task.control) is not None for task in asked)
     chosen = driving(args.policy) if driven else None
     name = chosen.name if chosen else args.policy
     args.out.mkdir(parents=True, exist_ok=True)
@@ -102,24 +102,19 @@ def _done(records: list[dict[str, Any]], policy: str) -> set[tuple[str, str, str
 def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Path) -> None:
     from contextlib import ExitStack
     from dataclasses import replace
+    from functools import partial
 
     from data.lab import build, coupled, follow, receiver, runs
     from export.bpf.live import statistics
     from models.drive.policies import is_scripted
     from pipelines.drive.inside import INSIDE, inside_policy, receiver_table
-    from pipelines.drive.runs import (
-        KERNEL_CONTROLS,
-        NUWA,
-        TREE,
-        Means,
-        behind_ms,
-        carry_out,
-        engine,
-    )
+    from pipelines.drive.played import player_of
+    from pipelines.drive.runs import Means, carry_out, engine
     from pipelines.drive.simulated import simulated
+    from pipelines.drive.tasks import KERNEL_CONTROLS, NUWA, TREE, behind_ms
     from pipelines.output import progress
 
-    played = None if is_scripted(args.policy) else args.policy
+    play = None if is_scripted(args.policy) else partial(player_of, args.policy)
     name = chosen.name if chosen else args.policy
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cczoo-drive-")))
@@ -131,8 +126,8 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
             where = stack.enter_context(engine(chosen, args.policy, work))
             means = replace(means, control=control, engine=where)
         if TREE in asked:
-            settings = chosen.settings(orders=False)
-            inside = follow.loaded(settings, work, INSIDE, inside_policy(args.policy, work))
+            settings, header = inside_policy(args.policy, work)
+            inside = follow.loaded(settings, work, INSIDE, header)
             means = replace(means, inside=stack.enter_context(inside))
         if NUWA in asked:
             means = replace(means, receiver=receiver.compiled(receiver_table(args.policy), work))
@@ -143,7 +138,7 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
                 kept = carry_out(task, args.out, args.slot, means)
                 kept["policy"] = None if task.control in KERNEL_CONTROLS else name
                 if args.simulate and kept["valid"]:
-                    kept["simulated"] = simulated(kept, played)
+                    kept["simulated"] = simulated(kept, play)
                 runs.append(log, kept)
                 if kept["valid"]:
                     break
@@ -161,7 +156,7 @@ def tasks(args: argparse.Namespace) -> list[Task]:
     """
     from data.errors import unknown_name
     from data.lab import plan
-    from pipelines.drive.runs import KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
+    from pipelines.drive.tasks import KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
 
     controls, own = args.cc.split(","), (TREE, NUWA, *KERNEL_CONTROLS)
     for control in controls:

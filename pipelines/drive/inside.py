@@ -6,39 +6,42 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.lab.build import NATIVE
+from data.lab.follow import Settings
 from export.bpf.curve import header
 from export.forms.curve import read_curve
 from models import store
+from models.drive.policies import driving
+from pipelines.drive import trees
 
 INSIDE = "cczoo_tree"
 """Name of the control with a policy inside."""
 BY_HAND = {"tracking:1.25": NATIVE / "follow_tracking.h"}
 
 
-def inside_policy(name: str, work: Path) -> Path:
-    """Header that defines ``follow_action()`` for a policy.
+def inside_policy(name: str, work: Path) -> tuple[Settings, Path]:
+    """What the control is loaded with, and the header that decides there.
 
     Parameters
     ----------
     name : str
-        A policy by hand of `BY_HAND`, or a folder with a ``follow_policy.h``.
+        A policy by hand of `BY_HAND`, or a tree's bundle with target ``bpf``.
     work : Path
         Folder for what is written.
 
     Raises
     ------
     UserError
-        There is no such header.
+        There is no such policy, or it can't be in the control.
     """
     if name in BY_HAND:
-        return BY_HAND[name]
-    header = Path(name) / "follow_policy.h"
-    if header.is_file():
-        return header
-    raise UserError(
-        f"{name}: no policy for inside the control: give {', '.join(BY_HAND)}, or a folder with "
-        "a follow_policy.h that defines follow_action()"
-    )
+        return driving(name).settings(orders=False), BY_HAND[name]
+    if not trees.is_bundle(name):
+        raise UserError(
+            f"{name}: no policy for inside the control: give {', '.join(BY_HAND)}, or a tree's "
+            f"bundle: cczoo export macc-tcp-tree -t bpf --out build/macc-tcp-tree"
+        )
+    bundle = trees.window_tree(name)
+    return trees.tree_settings(bundle), trees.tree_header(bundle, work)
 
 
 def receiver_table(name: str) -> str:

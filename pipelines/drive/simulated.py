@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-FIGURES = ("goodput_mbps", "rtt_ms", "rtt_p95_ms", "retransmit_rate")
+if TYPE_CHECKING:
+    from models.closedloop import Player
+
+Play = Callable[[float], "Player"]
+FIGURES = ("goodput_mbps", "rtt_ms", "rtt_p95_ms", "retransmit_rate", "fct_ms", "jain")
+"""What is compared of a run; which of them it has, its scenario says."""
 
 
-def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float] | None:
+def simulated(record: Mapping[str, Any], play: Play | None) -> dict[str, float] | None:
     """Figures of a run in the simulator: the same links and control, and the run's own seed.
 
     Parameters
     ----------
     record : mapping
         As `pipelines.drive.runs.carry_out` made it.
-    policy : str, optional
-        The policy's name, where the run was a policy's; None of one that the simulator can't play.
+    play : callable, optional
+        From a delay of its actions in ms to the policy as a player, where the run was a policy's;
+        None of one that the simulator can't play.
 
     Returns
     -------
@@ -25,8 +31,7 @@ def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float]
     """
     from data.netsim import from_lab
     from data.netsim.metrics import simulate
-    from models.closedloop import played
-    from pipelines.drive.runs import behind_ms
+    from pipelines.drive.tasks import behind_ms
 
     described = {
         "id": record["site"],
@@ -40,9 +45,9 @@ def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float]
     spec = spec.model_copy(update={"flows": [first, *spec.flows[1:]]})
     away_ms = behind_ms(str(record["control"]))
     if away_ms is not None or record["control"] == "tree":
-        if policy is None:
+        if play is None:
             return None
-        row = played(policy, spec, int(record["seed"]), float(away_ms or 0))
+        row = play(float(away_ms or 0)).play([(spec, int(record["seed"]))])[0]
     elif record["control"] == "nuwa":
         held = record["receiver"]
         flow = spec.flows[0].model_copy(
@@ -52,4 +57,4 @@ def simulated(record: Mapping[str, Any], policy: str | None) -> dict[str, float]
         row = simulate(spec, "nuwa", int(record["seed"]))
     else:
         row = simulate(spec, str(record["control"]), int(record["seed"]))
-    return {name: float(row[name]) for name in FIGURES if name in row}
+    return {name: float(row[name]) for name in FIGURES if name in row and name in record}

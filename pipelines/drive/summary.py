@@ -46,10 +46,11 @@ def summarise(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _control(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     valid = [r for r in records if r["valid"]]
     found: dict[str, Any] = {"runs": len(valid), "invalid": len(records) - len(valid)}
-    found |= {name: interval([r[name] for r in valid]) for name in FIGURES}
+    there = [name for name in FIGURES if any(name in r for r in valid)]
+    found |= {name: interval([r[name] for r in valid]) for name in there}
     pairs = [r["simulated"] for r in valid if r.get("simulated")]
     if pairs:
-        found["simulated"] = {name: _mean(p[name] for p in pairs if name in p) for name in FIGURES}
+        found["simulated"] = {name: _mean(p[name] for p in pairs if name in p) for name in there}
     agents = [r["agent"] | {"ns_per_ack": r["ns_per_ack"]} for r in valid if "agent" in r]
     if agents:
         found["agent"] = {

@@ -12,6 +12,8 @@ FIGURES = (
     ("rtt_ms", "RTT, ms", 1, 1.0),
     ("rtt_p95_ms", "95th percentile", 1, 1.0),
     ("retransmit_rate", "retransmitted, %", 2, 100.0),
+    ("fct_ms", "completion, ms", 0, 1.0),
+    ("jain", "Jain's index", 3, 1.0),
 )
 
 
@@ -26,18 +28,20 @@ def markdown(summary: Mapping[str, Any]) -> str:
 
 
 def _scenario(sites: Mapping[str, Any]) -> str:
-    head = ["setting", "control", "runs", *(title for _, title, _, _ in FIGURES)]
+    all_of_them = [found for controls in sites.values() for found in controls.values()]
+    figures = [one for one in FIGURES if any(one[0] in found for found in all_of_them)]
+    head = ["setting", "control", "runs", *(title for _, title, _, _ in figures)]
     rows = []
     for site, controls in sites.items():
         for control, found in controls.items():
             runs = f"{found['runs']}" + (f" (+{found['invalid']})" if found["invalid"] else "")
-            cells = [_cell(found, name, digits, unit) for name, _, digits, unit in FIGURES]
+            cells = [_cell(found, name, digits, unit) for name, _, digits, unit in figures]
             rows.append([site, control, runs, *cells])
     return table(head, rows)
 
 
 def _cell(found: Mapping[str, Any], name: str, digits: int, unit: float) -> str:
-    one = found[name]
+    one = found.get(name, {"mean": None})
     if one["mean"] is None:
         return ""
     text = f"{unit * one['mean']:.{digits}f}"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +16,10 @@ import measured
 import numpy as np
 import pytest
 from measured import Measured
-from native_lab import PATIENCE_S, SERVER, MakeLab, inside
+from native_lab import PATIENCE_S, SERVER, MakeLab
+from uploads import HELD, LINK, Upload, decided_inside, proxy
 
-from data.lab import decisions, follow
+from data.lab import follow
 from data.lab.build import NATIVE
 from data.lab.registered import bpftool
 from data.lab.reports import (
@@ -39,14 +37,6 @@ from data.lab.reports import (
 
 pytestmark = pytest.mark.kernel
 
-LINK = """\
-stage up rate_mbps=8 queue_packets=200 delay_ms=10
-stage down delay_ms=10
-path wifi srv stages=up
-path srv wifi stages=down
-"""
-HELD = 8e6 * 0.02 / 8 / 1448
-"""Segments that the path holds."""
 SCHEMA = "5c" * 32
 SETTINGS = follow.Settings(
     20_000, SCHEMA, late_intervals=15, most_held=4.0, start_cwnd=16, probe_intervals=30
@@ -113,52 +103,6 @@ class Driven:
 @pytest.fixture(scope="module")
 def driven(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Measured[Driven]:
     return Measured(lambda: drive(make_lab, tmp_path_factory.mktemp("follow")))
-
-
-class Upload:
-    """A TCP connection over the lab's link, moved by hand."""
-
-    def __init__(self, client: str, server: str, control: str) -> None:
-        with inside(server):
-            listener = socket.create_server((SERVER, 5000))
-        with inside(client):
-            self.sender = socket.socket()
-            self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-            self.sender.connect((SERVER, 5000))
-        self.receiver = listener.accept()[0]
-        listener.close()
-        self.sender.setblocking(False)
-        self.received = 0
-
-    def go_on(self, duration_s: float) -> int:
-        """Bytes that came through meanwhile."""
-        before, data, end = self.received, bytes(1 << 16), time.monotonic() + duration_s
-        while (left := end - time.monotonic()) > 0:
-            readable, writable, _ = select.select(
-                [self.receiver], [self.sender], [], min(left, 0.05)
-            )
-            if readable:
-                self.received += len(self.receiver.recv(1 << 18))
-            if writable:
-                self.sender.send(data)
-            time.sleep(0.002)
-        return self.received - before
-
-    def close(self) -> None:
-        self.sender.close()
-        self.receiver.close()
-
-
-@contextlib.contextmanager
-def proxy(control: follow.Control, out: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    command = follow.proxy(control, out, **options)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as one:
-        try:
-            yield one
-        finally:
-            one.kill()
 
 
 def drive(make_lab: MakeLab, folder: Path) -> Driven:
@@ -270,30 +214,11 @@ def alone(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Measur
 
 
 def decide_in_kernel(make_lab: MakeLab, folder: Path) -> Driven:
-    """A policy inside the control, and a proxy that only looks on."""
-    found = Driven()
-    lab = make_lab(LINK)
-    lab.address([SERVER])
-    lab.sysctl("net.ipv4.tcp_wmem=4096 4194304 8388608", "net.ipv4.tcp_rmem=4096 4194304 8388608")
-    inode = os.stat(f"/run/netns/{lab.client}").st_ino
-    settings = replace(SETTINGS, orders=False)
+    found, settings = Driven(), replace(SETTINGS, orders=False)
     policy = NATIVE / "follow_tracking.h"
-    with follow.loaded(settings, folder, NAME, policy) as control:
-        with proxy(control, folder / "out", netns=inode) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            upload = Upload(lab.client, lab.server, NAME)
-            found.bytes["first"] = upload.go_on(0.5)
-            found.bytes["then"] = upload.go_on(1.0)
-            flows = bpftool("map", "dump", "id", str(control.maps["flows"]))
-            values = [entry["formatted"]["value"] for entry in flows]
-            found.last = next(v for v in values if v["taken"] and v["inode"] == inode)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE_S) == 0
-        upload.close()
-        time.sleep(0.3)
-    found.parts["decisions"] = [decisions.summed_up(folder / "out")]
-    lab.finish()
+    seen = decided_inside(make_lab, folder, settings, policy, NAME, 1.5)
+    found.bytes["then"], found.last = seen["bytes"], seen["flow"]
+    found.parts["decisions"] = [seen["decisions"]]
     return found
 
 

@@ -4,7 +4,7 @@
  * A flow begins in slow start, CUBIC's. From then on its window goes to a target ACK by ACK, never
  * above it; losses are repaired at the target's rate. The target comes from user space as an order
  * in the flow's place of `flows`, or from a policy compiled into this control (FOLLOW_POLICY, a
- * header with follow_action(), such as follow_tracking.h). Every ACK is told of in `events`. Now and then the window is
+ * header with follow_action(), such as follow_tracking.h or follow_tree.h). Every ACK is told of in `events`. Now and then the window is
  * lowered to half of what the path holds, so that the base RTT shows (Probe).
  *
  * No agent can do worse than this: its target is cut to [min_cwnd, max_cwnd] and to a multiple of
@@ -37,8 +37,8 @@ extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
-/* The one variable of .rodata: user space reads it there. */
-const volatile struct follow_settings settings = {
+/* In a section of its own, which is a map: user space reads it there. */
+const volatile struct follow_settings settings SEC(".rodata.settings") = {
 #ifdef FOLLOW_SETTINGS
 #include FOLLOW_SETTINGS
 #else
@@ -221,7 +221,7 @@ static __always_inline void decide(struct sock *sk, struct follow_flow *flow, __
 #ifdef FOLLOW_POLICY
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	__u64 begun_ns = bpf_ktime_get_ns();
-	__s64 step = (__s64)follow_action(o, flow, slot, tp->mss_cache) - settings.reach;
+	__s64 step = (__s64)follow_action(tp, o, flow, slot) - settings.reach;
 	__s64 target = (__s64)flow->target + step * flow->unit;
 
 	take(sk, flow, o, target < LEAST_TARGET ? 0 : (__u32)target);
@@ -318,6 +318,7 @@ void BPF_PROG(follow_init, struct sock *sk)
 		flow->fallbacks = flow->returns = flow->bounded = flow->stale = 0;
 		learn_identity(sk, flow);
 		observe_begin(o, tp->delivered);
+		o->acked = o->acked_before = tp->bytes_acked;
 		flow->phase = FOLLOW_START;
 		place_of(sk)->slot = slot + 1;
 		return;
@@ -361,6 +362,7 @@ void BPF_PROG(follow_acked, struct sock *sk, const struct ack_sample *sample)
 		learn_identity(sk, flow);
 	close_intervals(sk, flow, slot, o, now_ns);
 	observe_ack(o, rtt_us, tp->delivered, tp->snd_cwnd);
+	o->acked = tp->bytes_acked;
 	tell(sk, flow, slot, FOLLOW_ACK, rtt_us, 0, 0, now_ns);
 	listen(sk, flow, slot, o, now_ns);
 	if (flow->phase != FOLLOW_DRIVEN) {

@@ -5,11 +5,11 @@
 #ifndef FOLLOW_TRACKING_H
 #define FOLLOW_TRACKING_H
 
-static __always_inline __u32 follow_action(const struct observed *o, const struct follow_flow *flow,
-					   __u32 slot, __u32 mss)
+static __always_inline __u32 follow_action(const struct tcp_sock *tp, const struct observed *o,
+					   const struct follow_flow *flow, __u32 slot)
 {
 	__s64 reach = settings.reach, unit = flow->unit ? flow->unit : 1;
-	__s64 wanted = (__s64)(observe_held(o, mss) * 5 / 4), missing = wanted - flow->target;
+	__s64 wanted = (__s64)(observe_held(o, tp->mss_cache) * 5 / 4), missing = wanted - flow->target;
 	__s64 step = (__s64)((__u64)(missing < 0 ? -missing : missing) + unit / 2);
 
 	(void)slot;

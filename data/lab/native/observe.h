@@ -21,6 +21,8 @@ struct observed {
 	__u64 peak; /* largest and least of all that live */
 	__u32 least;
 	__u32 pad;
+	__u64 acked, acked_before; /* bytes in sequence, for who observes those */
+	__u64 acked_now;           /* in the last interval */
 	__u64 rates[OBSERVE_SPAN];
 	__u64 peaks[OBSERVE_LIFE];
 	__u32 lows[OBSERVE_LIFE];
@@ -92,6 +94,8 @@ static __always_inline void observe_interval(struct observed *o, __u32 interval_
 	__u32 low = o->rtt_count ? o->rtt_least : OBSERVE_NEVER, died_low, at, among;
 
 	o->delivered_before = o->delivered;
+	o->acked_now = o->acked - o->acked_before;
+	o->acked_before = o->acked;
 	o->rates[OBSERVE_AT(o->count % span, OBSERVE_SPAN)] = rate;
 	for (__u32 i = 0; i < OBSERVE_SPAN; i++)
 		total += o->rates[i]; /* those beyond the span stay 0 */

@@ -319,7 +319,8 @@ int main(int count, char **arguments)
 	const char *hex = NULL, *where = NULL, *file = NULL;
 	struct sigaction action = {.sa_handler = stop};
 	struct ring_buffer *ring;
-	__u32 zero = 0;
+	struct bpf_map_info about = {0};
+	__u32 zero = 0, about_bytes = sizeof(about);
 	__u8 schema[32];
 	int option, fd;
 
@@ -348,6 +349,8 @@ int main(int count, char **arguments)
 	sigaction(SIGINT, &action, NULL);
 	read_schema(hex, schema);
 	fd = open_map((__u32)settings_id, "settings");
+	if (bpf_obj_get_info_by_fd(fd, &about, &about_bytes) || about.value_size != sizeof(settings))
+		die("map %lu holds no settings of this proxy's control", settings_id);
 	if (bpf_map_lookup_elem(fd, &zero, &settings))
 		die("read the control's settings: %s", strerror(errno));
 	if (memcmp(settings.schema, schema, sizeof(schema)))

@@ -1,0 +1,162 @@
+"""Exported trees inside the control: what of a bundle is compiled into it, and its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.lab.follow import Settings
+from export.bpf.files import header_name
+from export.bundle.manifest import MANIFEST, Bundle
+from export.bundle.plain_files import Broken
+from export.bundle.reemit import read_emitted, source_of
+from export.feature_code import policy as derived
+from export.params import Options
+from export.render import c_name
+
+SENDERS: dict[tuple[str, int], str] = {("tcco", 0): "TREE_OF_PATHS", ("macc", 0): "TREE_OF_SENDER"}
+"""Environment and kind of part that set windows -> what `native/follow_tree.h` is told of them."""
+HEADER = "follow_policy.h"
+TEXT = """\
+/* Written by cczoo lab drive: the tree {name} inside cczoo_follow. */
+#include "{name}.bpf.h"
+#include "{name}_observe.h"
+
+#define TREE(part) {name}##part
+#define TREE_O(column) {upper}_O_##column
+#define TREE_OBSERVED {upper}_OBSERVED
+#define TREE_FEATURES {upper}_FEATURES
+#define TREE_SCHEMA {upper}_SCHEMA_HASH
+#define TREE_STEP(action) step_of(action)
+#define {kind}
+
+static __always_inline __s32 step_of(__s32 action)
+{{
+	switch (action) {{
+{steps}
+	default: return 0;
+	}}
+}}
+
+#include "follow_tree.h"
+"""
+
+
+def is_bundle(name: str) -> bool:
+    """Whether a name is a bundle's folder."""
+    return (Path(name) / MANIFEST).is_file()
+
+
+def opened(name: str, part: str) -> Bundle:
+    """A bundle of a policy's tree, of which everything may be compiled.
+
+    Parameters
+    ----------
+    name : str
+        Its folder.
+    part : str
+        What it is wanted for, for messages.
+
+    Raises
+    ------
+    UserError
+        It isn't intact, has no code for BPF, or its features are none that a policy's tree sees.
+    """
+    try:
+        bundle = read_emitted(Path(name))
+    except Broken as error:
+        raise UserError(f"{name}: {error}") from None
+    if header_name(bundle.identifier, "if-else") not in bundle.contents:
+        raise UserError(f"{name}: no code for BPF: export it with -t bpf")
+    if derived.whose(bundle.features) is None:
+        raise UserError(
+            f"{name}: schema {bundle.manifest['schema_hash'][:12]} is of features that no {part} "
+            "here observes: export the tree of a policy (cczoo distill)"
+        )
+    return bundle
+
+
+def copied(bundle: Bundle, work: Path) -> Path:
+    """Folder with a bundle's code and the header of its derived features, made anew."""
+    folder = work / f"{bundle.identifier}-code"
+    options = Options.parse(bundle.manifest["options"], f"{MANIFEST}: options")
+    beside = derived.emit(source_of(bundle), options)
+    bundle.copied(folder)
+    for file, text in beside.items():
+        (folder / file).write_text(text, encoding="ascii")
+    return folder
+
+
+def window_tree(name: str) -> Bundle:
+    """A bundle of a tree that sets windows; see `opened`.
+
+    Raises
+    ------
+    UserError
+        It isn't one.
+    """
+    bundle = opened(name, "control")
+    if derived.whose(bundle.features) not in SENDERS:
+        raise UserError(
+            f"{name}: a tree of {bundle.manifest['family']}, which sets no windows: give one of "
+            "tcco or macc-tcp"
+        )
+    return bundle
+
+
+def tree_header(bundle: Bundle, work: Path) -> Path:
+    """Header that defines ``follow_action()`` by a bundle's tree, of `window_tree`."""
+    whose = derived.whose(bundle.features)
+    assert whose is not None
+    name = bundle.identifier
+    header = copied(bundle, work) / HEADER
+    steps = "\n".join(f"\tcase {i}: return {s};" for i, s in enumerate(steps_of(bundle)))
+    text = TEXT.format(name=name, upper=c_name(name), steps=steps, kind=SENDERS[whose])
+    header.write_text(text, encoding="ascii")
+    return header
+
+
+def steps_of(bundle: Bundle) -> list[int]:
+    """By how many units each action moves a window, in the order of the labels."""
+    named = {"up": 1, "down": -1, "hold": 0}
+    return [named[one] if one in named else int(one) for one in bundle.manifest["labels"]]
+
+
+def tree_settings(bundle: Bundle) -> Settings:
+    """What the control is loaded with for a bundle's tree: the settings of its training.
+
+    A bundle holds no more of them than its actions; the others are the environment's own.
+    """
+    whose = derived.whose(bundle.features)
+    assert whose is not None
+    params = params_of(whose[0])
+    seen = params["observation"]
+    own = ("min_cwnd", "max_cwnd", "most_held", "start_cwnd", "start_intervals",
+           "probe_intervals", "step_share", "step_segments")  # fmt: skip
+    given: dict[str, Any] = {name: params[name] for name in own if name in params}
+    if whose[0] == "macc":
+        # Its agents know no share of what a path holds, no bound but one, and no Probe phase.
+        given |= {"min_cwnd": 2, "most_held": 0.0, "step_share": 0.0, "probe_intervals": 0}
+    else:
+        given |= {
+            "life_intervals": seen["lifetime_us"] // seen["interval_us"],
+            "span_intervals": seen["peak_intervals"],
+            "explore_after": seen["explore_after"],
+        }
+    return Settings(
+        interval_us=seen["interval_us"],
+        schema=bundle.manifest["schema_hash"],
+        reach=max(abs(step) for step in steps_of(bundle)),
+        orders=False,
+        **given,
+    )
+
+
+def params_of(environment: str) -> dict[str, Any]:
+    """Settings of an environment as trainings have them by themselves."""
+    from models.policies.scenes import ENVIRONMENTS
+
+    made: Any = ENVIRONMENTS[environment].settings().parse({}, environment)
+    params: dict[str, Any] = made.params.model_dump()
+    return params
