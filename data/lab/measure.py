@@ -7,8 +7,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,15 @@ class Live:
     nap_s : float, optional
         How long the traffic process rests between looks at its sockets; by default as long as
         where many labs run at once. At 0 it reads at once, and no rate but the links' limits it.
+    queues : mapping
+        Stage to the shared object with its queue's policy, see `data.lab.queues`.
     """
 
     control: str
     agent: Callable[[Lab], list[str]] | None = None
     nap_s: float | None = None
     beside: Callable[[Lab], contextlib.AbstractContextManager[Any]] | None = None
+    queues: Mapping[str, Path] = field(default_factory=dict)
 
 
 def _plan(scenario: Scenario, lab: Lab, seed: int, port: int, live: Live | None) -> str:
@@ -133,7 +136,9 @@ def measure(
         When a part of the lab fails.
     """
     config = work / "klink.conf"
-    config.write_text(topology.emulator_config(scenario, lab, work, seed), encoding="ascii")
+    queues = live.queues if live else {}
+    text = topology.emulator_config(scenario, lab, work, seed, queues)
+    config.write_text(text, encoding="ascii")
     stats = work / "klink.json"
     link = [str(tools["klink"]), str(config), "--log", str(work / "klink.log")]
     link += ["--stats", str(stats), "--fifo", str(FIFO_PRIORITY)]

@@ -106,6 +106,12 @@ def finish(
         "bottleneck": account,
         "traffic": {k: v for k, v in traffic.items() if k != "event"},
     }
+    if deciding := {
+        name: {what: stage[f"policy_{what}"] for what in ("decisions", "drops")}
+        for name, stage in stats["stages"].items()
+        if stage.get("policy_decisions")
+    }:
+        record["queue_policies"] = deciding
     return RunResult(path, not reasons, tuple(reasons), record)
 
 

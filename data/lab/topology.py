@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -141,7 +143,9 @@ def remove(lab: Lab) -> None:
                 ip([f"netns delete {lab.namespace(role)}"])
 
 
-def _stage_line(name: str, stage: Stage, folder: Path, duration_s: float, seed: int) -> str:
+def _stage_line(
+    name: str, stage: Stage, folder: Path, duration_s: float, seed: int, policy: Path | None
+) -> str:
     parts = [f"stage {name}"]
     if stage.rate_mbps is not None:
         parts.append(f"rate_mbps={stage.rate_mbps:.6g}")
@@ -172,11 +176,19 @@ def _stage_line(name: str, stage: Stage, folder: Path, duration_s: float, seed: 
         parts.append(f"queue_bytes={stage.limit_bytes}")
     if stage.loss:
         parts.append(f"loss={stage.loss:.6g}")
+    if policy is not None:
+        parts.append(f"policy={policy}")
     parts.append(f"seed={seed}")
     return " ".join(parts)
 
 
-def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> str:
+def emulator_config(
+    scenario: Scenario,
+    lab: Lab,
+    folder: Path,
+    seed: int,
+    queues: Mapping[str, Path] = MappingProxyType({}),
+) -> str:
     """Text of the link emulator's configuration; rate series are written to `folder`.
 
     Parameters
@@ -189,6 +201,8 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
         Where generated steps files go.
     seed : int
         Seed of the stages' jitter and loss.
+    queues : mapping
+        Stage to the shared object with its queue's policy, see `data.lab.queues`.
 
     Returns
     -------
@@ -199,7 +213,8 @@ def emulator_config(scenario: Scenario, lab: Lab, folder: Path, seed: int) -> st
     lines += [f"tun {device} {home}" for device, home in _devices(scenario).items()]
     for number, (name, stage) in enumerate(scenario.stages.items()):
         stage_seed = (seed * 1009 + number + 1) % 2**31
-        lines.append(_stage_line(name, stage, folder, scenario.duration_s, stage_seed))
+        made = (folder, scenario.duration_s, stage_seed, queues.get(name))
+        lines.append(_stage_line(name, stage, *made))
     for path, stages in paths(scenario).items():
         start, end, match = ENDS[path]
         suffix = f" stages={','.join(stages)}" if stages else ""

@@ -34,8 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cc",
         default=CONTROLS,
         help="by commas: agent, agent+5ms (an engine that far away), tree (inside the control), "
-        "nuwa (the receiver sets the window), reno, cubic, bbr, lia (default: %(default)s)",
+        "nuwa (the receiver sets the window), reno, cubic, bbr, lia; each with @aqm behind it has "
+        "--queue run the bottleneck's queue (default: %(default)s)",
     )
+    parser.add_argument("--queue", help="bundle of a tree that runs queues, as macc-aqm-tree does")
     parser.add_argument("--sites", help="only these of the scenario's, by commas")
     parser.add_argument("--repeats", type=int, help="of each site (default: the scenario's)")
     parser.add_argument("--duration", type=float, help="of a run in s (default: the scenario's)")
@@ -53,12 +55,14 @@ def run(args: argparse.Namespace) -> int:
     from data.lab.runs import resume
     from models.drive.policies import driving
     from pipelines.drive import summary, tables
-    from pipelines.drive.tasks import behind_ms
+    from pipelines.drive.tasks import AQM, behind_ms, policy_of
     from pipelines.output import print_json
 
     if os.geteuid():
         raise UserError("the lab needs root for network namespaces; run it with sudo")
     asked = tasks(args)
+    if any(task.control.endswith(AQM) for task in asked) and args.queue is None:
+        raise UserError(f"{AQM} needs --queue: a bundle of a tree that runs queues")
     # Neither a receiver nor a tree in the control asks an engine.
     driven = any(behind_ms(task.control) is not None for task in asked)
     chosen = driving(args.policy) if driven else None
@@ -66,14 +70,15 @@ def run(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     log = args.out / LOG
     records = resume(log)
-    todo = [task for task in asked if _key(task) not in _done(records, name)]
+    todo = [task for task in asked if _key(task, name, args.queue) not in _done(records)]
     if todo:
         try:
             _carry_out(todo, args, chosen, log)
         except LabError as error:
             raise UserError(f"{error}; run: cczoo lab doctor") from None
         records = resume(log)
-    mine = [r for r in records if r["policy"] in (name, None)]
+    own = {policy_of(task.control, name, args.queue) for task in asked}
+    mine = [r for r in records if r["policy"] in own | {name, None}]
     found = {"kernel": platform.release(), "policy": name, **summary.summarise(mine)}
     text = json.dumps(found, indent=1)
     (args.out / "summary.json").write_text(f"{text}\n", encoding="utf-8")
@@ -81,46 +86,54 @@ def run(args: argparse.Namespace) -> int:
         print_json(found)
     else:
         print(tables.markdown(found))
-    missing = [task for task in asked if _key(task) not in _done(records, name)]
+    missing = [task for task in asked if _key(task, name, args.queue) not in _done(records)]
     for task in missing:
         print(f"no valid run: {task.name}", file=sys.stderr)
     return 1 if missing else 0
 
 
-def _key(task: Task) -> tuple[str, str, str, int]:
-    return task.scenario, task.site, task.control, task.repeat
+Key = tuple[str, str, str, int, str | None]
 
 
-def _done(records: list[dict[str, Any]], policy: str) -> set[tuple[str, str, str, int]]:
+def _key(task: Task, name: str, queue: str | None) -> Key:
+    from pipelines.drive.tasks import policy_of
+
+    policy = policy_of(task.control, name, queue)
+    return task.scenario, task.site, task.control, task.repeat, policy
+
+
+def _done(records: list[dict[str, Any]]) -> set[Key]:
     return {
-        (r["scenario"], r["site"], r["control"], r["repeat"])
+        (r["scenario"], r["site"], r["control"], r["repeat"], r["policy"])
         for r in records
-        if r["valid"] and r["policy"] in (policy, None)
+        if r["valid"]
     }
 
 
 def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Path) -> None:
     from contextlib import ExitStack
     from dataclasses import replace
-    from functools import partial
 
     from data.lab import build, coupled, follow, receiver, runs
     from export.bpf.live import statistics
     from models.drive.policies import is_scripted
     from pipelines.drive.inside import INSIDE, inside_policy, receiver_table
-    from pipelines.drive.played import player_of
+    from pipelines.drive.played import Playing
     from pipelines.drive.runs import Means, carry_out, engine
     from pipelines.drive.simulated import simulated
-    from pipelines.drive.tasks import KERNEL_CONTROLS, NUWA, TREE, behind_ms
+    from pipelines.drive.tasks import AQM, NUWA, TREE, behind_ms, policy_of
+    from pipelines.drive.trees import queue_tree
     from pipelines.output import progress
 
-    play = None if is_scripted(args.policy) else partial(player_of, args.policy)
+    playing = Playing(None if is_scripted(args.policy) else args.policy, args.queue)
     name = chosen.name if chosen else args.policy
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cczoo-drive-")))
         stack.enter_context(statistics())
         means = Means(gain=args.gain, target_ms=args.target_ms)
-        asked = {task.control for task in todo}
+        asked = {task.sending for task in todo}
+        if any(task.control.endswith(AQM) for task in todo):
+            means = replace(means, queue=queue_tree(args.queue, work))
         if any(behind_ms(control) is not None for control in asked):
             control = stack.enter_context(follow.loaded(chosen.settings(), work))
             where = stack.enter_context(engine(chosen, args.policy, work))
@@ -136,9 +149,9 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
         for task in progress(todo, "driving", len(todo)):
             for _ in range(TRIES):
                 kept = carry_out(task, args.out, args.slot, means)
-                kept["policy"] = None if task.control in KERNEL_CONTROLS else name
+                kept["policy"] = policy_of(task.control, name, args.queue)
                 if args.simulate and kept["valid"]:
-                    kept["simulated"] = simulated(kept, play)
+                    kept["simulated"] = simulated(kept, playing)
                 runs.append(log, kept)
                 if kept["valid"]:
                     break
@@ -156,11 +169,11 @@ def tasks(args: argparse.Namespace) -> list[Task]:
     """
     from data.errors import unknown_name
     from data.lab import plan
-    from pipelines.drive.tasks import KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
+    from pipelines.drive.tasks import AQM, KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
 
     controls, own = args.cc.split(","), (TREE, NUWA, *KERNEL_CONTROLS)
     for control in controls:
-        if behind_ms(control) is None and control not in own:
+        if behind_ms(control) is None and control.removesuffix(AQM) not in own:
             raise unknown_name("congestion control", control, ("agent", "agent+5ms", *own))
     found: list[Task] = []
     for scenario in args.scenario.split(","):

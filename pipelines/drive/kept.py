@@ -26,7 +26,16 @@ def kept_of(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
         "reasons": reasons or ([] if figures else ["no-figures"]),
         "drawn": task.drawn.model_dump(exclude_defaults=True, mode="json"),
     }
-    for name in ("error", "kernel", "started", "load", "steal", "lateness_us", "emulated_s"):
+    for name in (
+        "error",
+        "kernel",
+        "started",
+        "load",
+        "steal",
+        "lateness_us",
+        "emulated_s",
+        "queue_policies",
+    ):
         if name in record:
             kept[name] = record[name]
     traffic = record.get("traffic") or {}

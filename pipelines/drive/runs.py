@@ -63,6 +63,8 @@ class Means:
         Nuwa's programs, compiled.
     gain, target_ms : float
         Nuwa's k and T_d.
+    queue : Path, optional
+        Shared object of the policy that runs the bottleneck's queue.
     """
 
     control: follow.Control | None = None
@@ -71,6 +73,7 @@ class Means:
     receiver: Path | None = None
     gain: float = 7.0
     target_ms: float = 50.0
+    queue: Path | None = None
 
 
 def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
@@ -87,13 +90,13 @@ def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
     """
     logs = out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    if task.control == NUWA:
+    if task.sending == NUWA:
         return _received(task, logs, slot, means)
     driven = behind_ms(task.control) is not None
-    control = means.control if driven else means.inside if task.control == TREE else None
+    control = means.control if driven else means.inside if task.sending == TREE else None
     if control is None:
-        result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf",
-                         live=Live(task.control, nap_s=0.0))  # fmt: skip
+        live = Live(task.sending, nap_s=0.0, queues=_queues(task, means))
+        result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live)
         return kept_of(task, result.record)
     noted = logs / f"{task.name}.decisions.csv"
 
@@ -103,7 +106,7 @@ def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
         return follow.proxy(control, noted, where, task.behind_ms, netns, fifo=PROXY_PRIORITY)
 
     before = live_kernel.counts(dict(control.programs))
-    live = Live(control.name, agent, nap_s=0.0)
+    live = Live(control.name, agent, nap_s=0.0, queues=_queues(task, means))
     result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live)
     kept = kept_of(task, result.record)
     if noted.is_file():
@@ -112,6 +115,13 @@ def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
         acks = max(1, spent["pkts_acked"]["runs"])
         kept["ns_per_ack"] = round(sum(spent[name]["ns"] for name in BUSY) / acks, 1)
     return kept
+
+
+def _queues(task: Task, means: Means) -> dict[str, Path]:
+    """Stages whose queue a policy runs in this run, and the policy."""
+    if task.control == task.sending or means.queue is None:
+        return {}
+    return dict.fromkeys(task.drawn.bottlenecks, means.queue)
 
 
 def _received(task: Task, logs: Path, slot: int, means: Means) -> dict[str, Any]:
@@ -131,7 +141,7 @@ def _received(task: Task, logs: Path, slot: int, means: Means) -> dict[str, Any]
             seen["flows"] = at.flows()
             seen["spent"] = live_kernel.since(before, live_kernel.counts(at.costs()))
 
-    live = Live("cubic", nap_s=0.0, beside=beside)
+    live = Live("cubic", nap_s=0.0, beside=beside, queues=_queues(task, means))
     result = run_lab(task.drawn, logs, slot, task.seed, task.name, probe="bpf", live=live)
     kept = kept_of(task, result.record)
     if seen:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from models.closedloop import Player
+    from pipelines.drive.played import Playing
 
-Play = Callable[[float], "Player"]
 FIGURES = ("goodput_mbps", "rtt_ms", "rtt_p95_ms", "retransmit_rate", "fct_ms", "jain")
 """What is compared of a run; which of them it has, its scenario says."""
 
 
-def simulated(record: Mapping[str, Any], play: Play | None) -> dict[str, float] | None:
+def simulated(record: Mapping[str, Any], playing: Playing) -> dict[str, float] | None:
     """Figures of a run in the simulator: the same links and control, and the run's own seed.
 
     Parameters
     ----------
     record : mapping
         As `pipelines.drive.runs.carry_out` made it.
-    play : callable, optional
-        From a delay of its actions in ms to the policy as a player, where the run was a policy's;
-        None of one that the simulator can't play.
+    playing : Playing
+        Who plays what isn't one of the simulator's own controls.
 
     Returns
     -------
     dict or None
-        `FIGURES`.
+        `FIGURES`; None of what the simulator can't play.
     """
     from data.netsim import from_lab
     from data.netsim.metrics import simulate
-    from pipelines.drive.tasks import behind_ms
+    from pipelines.drive.tasks import AQM, INSIDE, behind_ms
 
     described = {
         "id": record["site"],
@@ -43,18 +41,16 @@ def simulated(record: Mapping[str, Any], play: Play | None) -> dict[str, float] 
     # The lab's receivers take no naps here.
     first = spec.flows[0].model_copy(update={"cc": None, "read_every_ms": 0.0})
     spec = spec.model_copy(update={"flows": [first, *spec.flows[1:]]})
-    away_ms = behind_ms(str(record["control"]))
-    if away_ms is not None or record["control"] == "tree":
-        if play is None:
+    control = str(record["control"])
+    if held := record.get("receiver"):
+        update = {"target_delay_ms": held["target_ms"], "k": held["gain"]}
+        flows = [spec.flows[0].model_copy(update=update), *spec.flows[1:]]
+        spec = spec.model_copy(update={"flows": flows})
+    if behind_ms(control) is not None or control.endswith(AQM) or control in INSIDE:
+        player = playing.player(control)
+        if player is None:
             return None
-        row = play(float(away_ms or 0)).play([(spec, int(record["seed"]))])[0]
-    elif record["control"] == "nuwa":
-        held = record["receiver"]
-        flow = spec.flows[0].model_copy(
-            update={"target_delay_ms": held["target_ms"], "k": held["gain"]}
-        )
-        spec = spec.model_copy(update={"flows": [flow, *spec.flows[1:]]})
-        row = simulate(spec, "nuwa", int(record["seed"]))
+        row = player.play([(spec, int(record["seed"]))])[0]
     else:
-        row = simulate(spec, str(record["control"]), int(record["seed"]))
+        row = simulate(spec, control, int(record["seed"]))
     return {name: float(row[name]) for name in FIGURES if name in row and name in record}

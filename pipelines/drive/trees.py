@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.lab import queues
 from data.lab.follow import Settings
 from export.bpf.files import header_name
 from export.bundle.manifest import MANIFEST, Bundle
@@ -103,6 +104,32 @@ def window_tree(name: str) -> Bundle:
             "tcco or macc-tcp"
         )
     return bundle
+
+
+def queue_tree(name: str, work: Path) -> Path:
+    """Shared object of a bundle's tree that runs a queue, for the link emulator.
+
+    Parameters
+    ----------
+    name : str
+        The bundle's folder.
+    work : Path
+        Folder for what is made.
+
+    Raises
+    ------
+    UserError
+        It is no such tree.
+    """
+    bundle = opened(name, "queue")
+    if derived.whose(bundle.features) != ("macc", 1):
+        raise UserError(f"{name}: a tree of {bundle.manifest['family']}, which runs no queue: give "
+                        "one of macc-aqm")  # fmt: skip
+    own, folder = bundle.identifier, copied(bundle, work)
+    drop = list(bundle.manifest["labels"]).index("drop")
+    headers = folder / header_name(own, "if-else"), folder / f"{own}_observe.h"
+    schema = bundle.manifest["schema_hash"]
+    return queues.compiled(*headers, own, c_name(own), drop, schema, work)
 
 
 def tree_header(bundle: Bundle, work: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 import measured
 import numpy as np
 import pytest
+from export_trees import written
 from measured import Measured
 from native_lab import MakeLab
 from sklearn.tree import DecisionTreeClassifier
@@ -19,7 +20,6 @@ from uploads import HELD, decided_inside
 from data.errors import UserError
 from data.lab import follow
 from data.lab.reports import DRIVEN
-from export.bundle.manifest import bundle_files
 from export.fitted import source_of_fitted
 from export.params import Options
 from export.source import Source
@@ -35,13 +35,6 @@ NAME = f"cczoo_i{os.getpid() % 1_000_000}"
 RNG = np.random.default_rng(7)
 ENOUGH = 1.25
 """The tree by hand keeps its window between this and half as much again of what the path holds."""
-
-
-def written(source: Source, folder: Path) -> Path:
-    folder.mkdir()
-    for name, content in bundle_files(source, ["bpf"], Options(), "a test").items():
-        (folder / name).write_bytes(content)
-    return folder
 
 
 def tcco_by_hand() -> Source:

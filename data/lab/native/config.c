@@ -182,14 +182,17 @@ static void read_stage(struct lab *lab, char **rest)
 			stage->limit_packets = (int64_t)number(option, value, 0, 1e9);
 		} else if (!strcmp(option, "loss")) {
 			stage->loss = number(option, value, 0, 1);
+		} else if (!strcmp(option, "policy")) {
+			aqm_open(&stage->aqm, value, where);
 		} else if (!strcmp(option, "seed")) {
 			seed = (uint64_t)number(option, value, 0, 9007199254740992.0);
 		} else {
 			die("%s: unknown key '%s' (rate_mbps, trace, steps, delay_ms, jitter_ms, "
-			    "queue_bytes, queue_packets, loss, seed)", where, option);
+			    "queue_bytes, queue_packets, policy, loss, seed)", where, option);
 		}
 	}
-	if (stage->rate.kind == RATE_NONE && (stage->limit_bytes >= 0 || stage->limit_packets >= 0))
+	if (stage->rate.kind == RATE_NONE &&
+	    (stage->limit_bytes >= 0 || stage->limit_packets >= 0 || stage->aqm.policy))
 		die("%s: a queue needs a rate (rate_mbps, trace or steps)", where);
 	stage->random = seed_of(name, seed);
 	lab->stage_count++;

@@ -52,6 +52,16 @@ struct path_counters {
 	int64_t queue_delay_ns;
 };
 
+/* A queue's own policy, if it has one. */
+struct aqm {
+	const struct aqm_policy *policy;
+	void *memory;
+	int64_t next_ns; /* end of the present interval */
+	uint64_t accepted, out; /* packets that came in, and whose service had begun at its beginning */
+	uint64_t decisions, drops;
+	bool dropping;
+};
+
 struct stage {
 	char name[NAME_BYTES];
 	struct rate rate;
@@ -59,6 +69,7 @@ struct stage {
 	int64_t limit_bytes, limit_packets; /* -1: none */
 	double loss;
 	uint64_t random; /* splitmix64 state */
+	struct aqm aqm;
 
 	struct packet *head, *tail; /* waiting, in service or propagating, by release time */
 	struct packet *waiting;     /* first that has not begun service; NULL: none waits */
@@ -111,6 +122,10 @@ int64_t rate_finish(struct rate *rate, int64_t t0_ns, int64_t start_ns, uint32_t
 void stage_advance(struct stage *stage, int64_t now_ns);
 bool stage_enter(struct lab *lab, int stage, struct packet *packet, int64_t now_ns);
 struct packet *stage_leave(struct stage *stage);
+
+/* aqm.c */
+void aqm_open(struct aqm *aqm, const char *file, const char *where);
+bool aqm_drops(struct stage *stage, int64_t t0_ns, int64_t now_ns);
 
 /* tun.c */
 void tun_open_all(struct lab *lab);

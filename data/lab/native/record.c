@@ -134,10 +134,12 @@ static void write_stage(FILE *out, const struct lab *lab, const struct stage *st
 
 	fprintf(out,
 		"    \"%s\": {\"forwarded_packets\": %llu, \"forwarded_bytes\": %llu, "
-		"\"queue_drops\": %llu, \"random_losses\": %llu, \"busy_s\": %.6f, \"paths\": {",
+		"\"queue_drops\": %llu, \"random_losses\": %llu, \"busy_s\": %.6f, "
+		"\"policy_decisions\": %llu, \"policy_drops\": %llu, \"paths\": {",
 		stage->name, (unsigned long long)stage->forwarded_packets,
 		(unsigned long long)stage->forwarded_bytes, (unsigned long long)stage->queue_drops,
-		(unsigned long long)stage->random_losses, (double)stage->busy_ns / 1e9);
+		(unsigned long long)stage->random_losses, (double)stage->busy_ns / 1e9,
+		(unsigned long long)stage->aqm.decisions, (unsigned long long)stage->aqm.drops);
 	for (int i = 0; i < lab->path_count; i++) {
 		const struct path_counters *counters = &stage->paths[i];
 		bool through = false;

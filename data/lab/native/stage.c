@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* One stage: random loss, drop-tail queue at a rate, delay with jitter. */
+/* One stage: random loss, a queue at a rate (drop-tail, and maybe a policy), delay with jitter. */
 #include "klink.h"
 
 /* splitmix64, as a fraction in [0, 1). */
@@ -23,6 +23,15 @@ void stage_advance(struct stage *stage, int64_t now_ns)
 	}
 }
 
+static void drop(struct stage *stage, int index, struct packet *packet, int64_t now_ns)
+{
+	stage->queue_drops++;
+	stage->paths[packet->path].drops++;
+	record_event(RECORD_DROP, now_ns, index, packet->path, packet->bytes, stage->waiting_packets,
+		     stage->waiting_bytes);
+	packet_free(packet);
+}
+
 /* False where the packet was lost or dropped (and freed). */
 bool stage_enter(struct lab *lab, int index, struct packet *packet, int64_t now_ns)
 {
@@ -38,20 +47,20 @@ bool stage_enter(struct lab *lab, int index, struct packet *packet, int64_t now_
 	}
 	packet->arrival_ns = packet->start_ns = finish_ns = now_ns;
 	if (stage->rate.kind != RATE_NONE) {
+		bool refused = aqm_drops(stage, lab->t0_ns, now_ns);
+
 		stage_advance(stage, now_ns);
+		if (stage->free_ns > now_ns)
+			refused |= (stage->limit_packets >= 0 &&
+				    stage->waiting_packets + 1 > stage->limit_packets) ||
+				   (stage->limit_bytes >= 0 &&
+				    stage->waiting_bytes + packet->bytes > stage->limit_bytes);
+		if (refused) {
+			drop(stage, index, packet, now_ns);
+			return false;
+		}
+		stage->aqm.accepted++;
 		if (stage->free_ns > now_ns) {
-			if ((stage->limit_packets >= 0 &&
-			     stage->waiting_packets + 1 > stage->limit_packets) ||
-			    (stage->limit_bytes >= 0 &&
-			     stage->waiting_bytes + packet->bytes > stage->limit_bytes)) {
-				stage->queue_drops++;
-				stage->paths[packet->path].drops++;
-				record_event(RECORD_DROP, now_ns, index, packet->path,
-					     packet->bytes, stage->waiting_packets,
-					     stage->waiting_bytes);
-				packet_free(packet);
-				return false;
-			}
 			packet->start_ns = stage->free_ns;
 			stage->waiting_packets++;
 			stage->waiting_bytes += packet->bytes;
