@@ -66,7 +66,7 @@ class Receiver:
         return {way: int(one["id"]) for way, one in shown.items()}
 
 
-def compiled(table: str, work: Path) -> Path:
+def compiled(table: str, work: Path, policy: Path | None = None, schema: str = "") -> Path:
     """Compile the programs.
 
     Parameters
@@ -75,17 +75,24 @@ def compiled(table: str, work: Path) -> Path:
         C that defines ``nuwa_tanh()``, see `export.bpf.curve`.
     work : Path
         Folder for what is made.
+    policy : Path, optional
+        Header of a tree that chooses k, see ``native/nuwa_tree.h``. What it includes is looked for
+        in its folder.
+    schema : str
+        Schema hash of what is observed here.
 
     Raises
     ------
     UserError
-        They don't compile.
+        They don't compile, or the policy's schema hash is another one.
     """
     build.build()
     header, made = work / "nuwa_tanh.bpf.h", work / "nuwa.bpf.o"
     header.write_text(table, encoding="ascii")
     command = ["clang-14", "-O2", "-g", "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86"]
     command += ["-Wall", f"-I{build.BUILD}", f"-I{build.NATIVE}", f'-DNUWA_TANH="{header}"']
+    if policy is not None:
+        command += [f"-I{policy.parent}", f'-DNUWA_POLICY="{policy}"', f'-DNUWA_SCHEMA="{schema}"']
     command += ["-c", str(build.NATIVE / "nuwa.bpf.c"), "-o", str(made)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

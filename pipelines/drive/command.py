@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 SCENARIOS = ("drive-dual", "drive-loss", "drive-fct", "drive-one", "drive-senders")
 CONTROLS = "agent,reno,cubic,bbr,lia"
 LOG = "drive.jsonl"
-TRIES = 3
-"""How often a run that the host has spoilt is tried in all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cc",
         default=CONTROLS,
         help="by commas: agent, agent+5ms (an engine that far away), tree (inside the control), "
-        "nuwa (the receiver sets the window), reno, cubic, bbr, lia; each with @aqm behind it has "
-        "--queue run the bottleneck's queue (default: %(default)s)",
+        "nuwa (the receiver sets the window), nuwa-tree (a tree chooses its k), reno, cubic, bbr, "
+        "lia; each with @aqm behind it has --queue run the bottleneck's queue "
+        "(default: %(default)s)",
     )
     parser.add_argument("--queue", help="bundle of a tree that runs queues, as macc-aqm-tree does")
     parser.add_argument("--sites", help="only these of the scenario's, by commas")
@@ -45,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulate", action="store_true", help="the same in the simulator too")
     parser.add_argument("--gain", type=float, default=7.0, help="nuwa: k (default 7)")
     parser.add_argument("--target-ms", type=float, default=50.0, help="nuwa: T_d (default 50)")
+    parser.add_argument(
+        "--tries", type=int, default=3, help="how often in all a run is tried that the host spoils"
+    )
     parser.add_argument("--slot", type=int, default=80, help="number of the lab (default 80)")
 
 
@@ -121,8 +123,8 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     from pipelines.drive.played import Playing
     from pipelines.drive.runs import Means, carry_out, engine
     from pipelines.drive.simulated import simulated
-    from pipelines.drive.tasks import AQM, NUWA, TREE, behind_ms, policy_of
-    from pipelines.drive.trees import queue_tree
+    from pipelines.drive.tasks import AQM, NUWA, NUWA_TREE, TREE, behind_ms, policy_of
+    from pipelines.drive.trees import queue_tree, receiver_tree
     from pipelines.output import progress
 
     playing = Playing(None if is_scripted(args.policy) else args.policy, args.queue)
@@ -144,10 +146,15 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
             means = replace(means, inside=stack.enter_context(inside))
         if NUWA in asked:
             means = replace(means, receiver=receiver.compiled(receiver_table(args.policy), work))
+        if NUWA_TREE in asked:
+            table, own = receiver_table(args.policy), work / NUWA_TREE
+            own.mkdir()
+            tuned = receiver.compiled(table, own, *receiver_tree(args.policy, own))
+            means = replace(means, tuned=tuned)
         if "lia" in asked:
             coupled.ensure(build.build()["lia"])
         for task in progress(todo, "driving", len(todo)):
-            for _ in range(TRIES):
+            for _ in range(args.tries):
                 kept = carry_out(task, args.out, args.slot, means)
                 kept["policy"] = policy_of(task.control, name, args.queue)
                 if args.simulate and kept["valid"]:
@@ -169,9 +176,9 @@ def tasks(args: argparse.Namespace) -> list[Task]:
     """
     from data.errors import unknown_name
     from data.lab import plan
-    from pipelines.drive.tasks import AQM, KERNEL_CONTROLS, NUWA, TREE, Task, behind_ms
+    from pipelines.drive.tasks import AQM, KERNEL_CONTROLS, NUWA, NUWA_TREE, TREE, Task, behind_ms
 
-    controls, own = args.cc.split(","), (TREE, NUWA, *KERNEL_CONTROLS)
+    controls, own = args.cc.split(","), (TREE, NUWA, NUWA_TREE, *KERNEL_CONTROLS)
     for control in controls:
         if behind_ms(control) is None and control.removesuffix(AQM) not in own:
             raise unknown_name("congestion control", control, ("agent", "agent+5ms", *own))

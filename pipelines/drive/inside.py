@@ -15,6 +15,7 @@ from pipelines.drive import trees
 
 INSIDE = "cczoo_tree"
 """Name of the control with a policy inside."""
+TABLE = "nuwa-tanh"
 BY_HAND = {"tracking:1.25": NATIVE / "follow_tracking.h"}
 
 
@@ -50,14 +51,15 @@ def receiver_table(name: str) -> str:
     Parameters
     ----------
     name : str
-        An entry of the zoo that is a table of tanh: ``nuwa-tanh``.
+        An entry of the zoo that is a table of tanh, ``nuwa-tanh``; that one stands for a bundle
+        of a tree that chooses k.
 
     Raises
     ------
     UserError
         It is none.
     """
-    entry = store.load(name)
+    entry = store.load(TABLE if trees.is_bundle(name) else name)
     document = entry.read_json("model.json") if "model.json" in entry.meta.files else {}
     if document.get("kind") != "lut":
         raise UserError(f"{name}: no table for a receiver: drive it with nuwa-tanh")

@@ -18,7 +18,7 @@ from data.lab.topology import PORT, Lab
 from export.bpf import live as live_kernel
 from models.drive.driving import Driving
 from pipelines.drive.kept import kept_of
-from pipelines.drive.tasks import NUWA, TREE, Task, behind_ms
+from pipelines.drive.tasks import NUWA, NUWA_TREE, TREE, Task, behind_ms
 
 BUSY = ("pkts_acked", "cong_avoid")
 """Operations of the control that run with each ACK."""
@@ -59,8 +59,8 @@ class Means:
         The engine's socket.
     inside : Control, optional
         The control with a policy inside.
-    receiver : Path, optional
-        Nuwa's programs, compiled.
+    receiver, tuned : Path, optional
+        Nuwa's programs, compiled: with a fixed k, and with a tree that chooses it.
     gain, target_ms : float
         Nuwa's k and T_d.
     queue : Path, optional
@@ -71,6 +71,7 @@ class Means:
     engine: str | None = None
     inside: follow.Control | None = None
     receiver: Path | None = None
+    tuned: Path | None = None
     gain: float = 7.0
     target_ms: float = 50.0
     queue: Path | None = None
@@ -90,7 +91,7 @@ def carry_out(task: Task, out: Path, slot: int, means: Means) -> dict[str, Any]:
     """
     logs = out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    if task.sending == NUWA:
+    if task.sending in (NUWA, NUWA_TREE):
         return _received(task, logs, slot, means)
     driven = behind_ms(task.control) is not None
     control = means.control if driven else means.inside if task.sending == TREE else None
@@ -130,10 +131,11 @@ def _received(task: Task, logs: Path, slot: int, means: Means) -> dict[str, Any]
 
     @contextlib.contextmanager
     def beside(lab: Lab) -> Iterator[None]:
-        assert means.receiver is not None
+        program = means.tuned if task.sending == NUWA_TREE else means.receiver
+        assert program is not None
         with (
             tempfile.TemporaryDirectory(prefix="cczoo-nuwa-") as work,
-            receiver.attached(means.receiver, lab.namespace("s"), "srv", Path(work)) as at,
+            receiver.attached(program, lab.namespace("s"), "srv", Path(work)) as at,
         ):
             at.set(means.target_ms, means.gain, PORT)
             before = live_kernel.counts(at.costs())
@@ -149,6 +151,7 @@ def _received(task: Task, logs: Path, slot: int, means: Means) -> dict[str, Any]
         kept["receiver"] = {
             "rewritten": sum(flow["rewritten"] for flow in seen["flows"]),
             "unread": sum(flow["unread"] for flow in seen["flows"]),
+            "decisions": sum(flow["decisions"] for flow in seen["flows"]),
             "gain": means.gain,
             "target_ms": means.target_ms,
             **{

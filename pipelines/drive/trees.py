@@ -20,7 +20,7 @@ SENDERS: dict[tuple[str, int], str] = {("tcco", 0): "TREE_OF_PATHS", ("macc", 0)
 """Environment and kind of part that set windows -> what `native/follow_tree.h` is told of them."""
 HEADER = "follow_policy.h"
 TEXT = """\
-/* Written by cczoo lab drive: the tree {name} inside cczoo_follow. */
+/* Written by cczoo lab drive: the tree {name} inside a kernel. */
 #include "{name}.bpf.h"
 #include "{name}_observe.h"
 
@@ -29,18 +29,18 @@ TEXT = """\
 #define TREE_OBSERVED {upper}_OBSERVED
 #define TREE_FEATURES {upper}_FEATURES
 #define TREE_SCHEMA {upper}_SCHEMA_HASH
-#define TREE_STEP(action) step_of(action)
-#define {kind}
+#define TREE_INTERVAL_US {upper}_INTERVAL_US
+#define {kind}(action) meaning_of(action)
 
-static __always_inline __s32 step_of(__s32 action)
+static __always_inline __s32 meaning_of(__s32 action)
 {{
 	switch (action) {{
-{steps}
-	default: return 0;
+{meanings}
+	default: return {otherwise};
 	}}
 }}
 
-#include "follow_tree.h"
+{include}
 """
 
 
@@ -136,10 +136,36 @@ def tree_header(bundle: Bundle, work: Path) -> Path:
     """Header that defines ``follow_action()`` by a bundle's tree, of `window_tree`."""
     whose = derived.whose(bundle.features)
     assert whose is not None
-    name = bundle.identifier
-    header = copied(bundle, work) / HEADER
-    steps = "\n".join(f"\tcase {i}: return {s};" for i, s in enumerate(steps_of(bundle)))
-    text = TEXT.format(name=name, upper=c_name(name), steps=steps, kind=SENDERS[whose])
+    include = f'#define {SENDERS[whose]}\n#include "follow_tree.h"'
+    return _header(bundle, work, "TREE_STEP", steps_of(bundle), 0, include)
+
+
+def receiver_tree(name: str, work: Path) -> tuple[Path, str]:
+    """Header of a bundle's tree that chooses k of Nuwa's receiver, and its schema hash.
+
+    Raises
+    ------
+    UserError
+        It is no such tree.
+    """
+    bundle = opened(name, "receiver")
+    if derived.whose(bundle.features) != ("nuwa", 0):
+        raise UserError(f"{name}: a tree of {bundle.manifest['family']}, which is no receiver's: "
+                        "give one of nuwa-rl")  # fmt: skip
+    factors = [round(1000 * float(one.removeprefix("k x "))) for one in bundle.manifest["labels"]]
+    header = _header(bundle, work, "TREE_FACTOR", factors, 1000, '#include "nuwa_tree.h"')
+    return header, bundle.manifest["schema_hash"]
+
+
+def _header(
+    bundle: Bundle, work: Path, kind: str, meanings: list[int], otherwise: int, include: str
+) -> Path:
+    name, header = bundle.identifier, copied(bundle, work) / HEADER
+    cases = "\n".join(f"\tcase {i}: return {meaning};" for i, meaning in enumerate(meanings))
+    text = TEXT.format(
+        name=name, upper=c_name(name), kind=kind, meanings=cases, otherwise=otherwise,
+        include=include,
+    )  # fmt: skip
     header.write_text(text, encoding="ascii")
     return header
 

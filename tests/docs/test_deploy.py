@@ -50,7 +50,9 @@ def run_blocks(checkout, text, marks):
             timeout=3600,
         )  # fmt: skip
         build = checkout / "build"
-        fine = done.returncode == 0 or not_counted(build / "drive", done)
+        fine = done.returncode == 0 or any(
+            not_counted(build / folder, done) for folder in ("drive", "drive-tcco")
+        )
         fine = fine or spoilt_by_load(build / "live", done)
         assert fine, f"{commands}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
         printed += done.stdout
@@ -117,10 +119,23 @@ def test_agents_drive_live_connections(checkout):
     run_blocks(checkout, section_of("Agents in a running kernel"), {"agents"})
     log = (checkout / "build" / "drive" / "drive.jsonl").read_text(encoding="utf-8")
     runs = {run["control"]: run for run in map(json.loads, log.splitlines())}
-    assert {"agent", "tree", "nuwa"} <= runs.keys()
+    assert {"agent", "tree", "tree@aqm", "nuwa-tree"} <= runs.keys()
     assert runs["tree"]["agent"]["decisions"] > 50
     assert runs["agent"]["agent"]["decisions"] > 0
-    assert runs["nuwa"]["receiver"]["rewritten"] > 0
+    assert runs["tree@aqm"]["agent"]["decisions"] > 0
+    assert runs["tree@aqm"]["queue_policies"]["core"]["decisions"] > 0
+    assert runs["nuwa-tree"]["receiver"]["rewritten"] > 0
+    assert runs["nuwa-tree"]["receiver"]["decisions"] > 0
+
+
+@pytest.mark.kernel
+@pytest.mark.usefixtures("printed")
+def test_trained_agent_drives_live_connections(checkout):
+    if reason := why_not():
+        pytest.skip(reason)
+    run_blocks(checkout, section_of("Agents in a running kernel"), {"engine"})
+    log = (checkout / "build" / "drive-tcco" / "drive.jsonl").read_text(encoding="utf-8")
+    assert [json.loads(line)["agent"]["decisions"] > 0 for line in log.splitlines()] == [True]
 
 
 @pytest.mark.usefixtures("printed")

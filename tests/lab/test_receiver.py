@@ -13,12 +13,19 @@ from typing import Any
 import measured
 import numpy as np
 import pytest
+from export_trees import written
 from measured import Measured
 from native_lab import SERVER, MakeLab, inside
 
+from data.errors import UserError
 from data.lab import receiver
+from data.lab.registered import bpftool
 from export.bpf.curve import header
+from export.params import Options
 from export.tanh import tanh_curve
+from features.derived import ONE
+from pipelines.drive.trees import receiver_tree
+from pipelines.sources import open_source
 
 pytestmark = pytest.mark.kernel
 
@@ -40,6 +47,7 @@ class Received:
     rtts_ms: dict[float, list[float]] = field(default_factory=dict)
     bytes: dict[float, int] = field(default_factory=dict)
     flow: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +55,25 @@ def received(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Mea
     return Measured(lambda: receive(make_lab, tmp_path_factory.mktemp("receiver")))
 
 
-def receive(make_lab: MakeLab, folder: Path) -> Received:
+@pytest.fixture(scope="module")
+def tuned(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Measured[Received]:
+    folder = tmp_path_factory.mktemp("tuned")
+    bundle = str(written(open_source("nuwa-rl-tree", Options()), folder / "tree"))
+    policy = receiver_tree(bundle, folder)
+    return Measured(lambda: receive(make_lab, folder, policy, TARGETS_MS[:1]))
+
+
+def receive(
+    make_lab: MakeLab,
+    folder: Path,
+    policy: tuple[Path, str] | tuple[()] = (),
+    targets_ms: tuple[float, ...] = TARGETS_MS,
+) -> Received:
     found = Received()
     lab = make_lab(LINK)
     lab.address([SERVER])
     lab.sysctl("net.ipv4.tcp_wmem=4096 4194304 8388608", "net.ipv4.tcp_rmem=4096 4194304 8388608")
-    program = receiver.compiled(header(CURVE, "nuwa_tanh"), folder)
+    program = receiver.compiled(header(CURVE, "nuwa_tanh"), folder, *policy)
     with receiver.attached(program, lab.server, "srv", folder) as at, inside(lab.server):
         at.set(TARGETS_MS[0], 3.0, 5000)
         listener = socket.create_server((SERVER, 5000))
@@ -62,7 +83,7 @@ def receive(make_lab: MakeLab, folder: Path) -> Received:
             sender.setblocking(False)
             sender.connect_ex((SERVER, 5000))
         one = listener.accept()[0]
-        for target_ms in TARGETS_MS:
+        for target_ms in targets_ms:
             at.set(target_ms, 3.0, 5000)
             rtts: list[float] = []
             found.bytes[target_ms] = 0
@@ -79,6 +100,9 @@ def receive(make_lab: MakeLab, folder: Path) -> Received:
                     rtts.append(int.from_bytes(info[68:72], "little") / 1e3)
             found.rtts_ms[target_ms] = rtts
         found.flow = at.flows()[0]
+        if policy:
+            dumped = bpftool("map", "dump", "pinned", str(at.pins / "tree_memories"))
+            found.memory = dumped[0]["formatted"]["value"]
         sender.close()
         one.close()
         listener.close()
@@ -105,6 +129,33 @@ def test_windows_are_written_into_acks(received: Received) -> None:
     # What a path of 10 Mbit/s holds at 20 ms and the target's queue.
     held = 10e6 / 8 * (20 + TARGETS_MS[-1]) / 1e3
     assert 0.6 * held < flow["granted"] < 1.6 * held
+
+
+@measured.of("tuned")
+def test_tree_chooses_k_of_a_flow(tuned: Received) -> None:
+    flow, memory = tuned.flow, tuned.memory
+    # Every 100 ms from the first segment beyond T_d on.
+    assert 8 <= flow["decisions"] <= 10 * PART_S
+    assert memory["count"] == flow["decisions"]
+    assert 1000 <= flow["gain_milli"] <= 9000
+    # What the ring keeps: queueing delay over T_d, data over its peak, k in thousandths.
+    over_target, over_peak, gains = np.array(memory["ring"][: memory["count"]]).T
+    assert ((over_peak > 0) & (over_peak <= ONE)).all()
+    assert ((gains >= 1000) & (gains <= 9000)).all()
+    assert over_target.max() > ONE / 4
+    # The sender's own RTTs say the same of the queue.
+    queueing_us = 1e3 * (np.median(tuned.rtts_ms[TARGETS_MS[0]]) - 20)
+    assert 0.2 * queueing_us < flow["mean_us"] < 5 * queueing_us + 5000
+
+
+def test_tree_of_another_schema_chooses_no_k(programs: dict[str, Path], tmp_path: Path) -> None:
+    bundle = str(written(open_source("nuwa-rl-tree", Options()), tmp_path / "tree"))
+    policy, _ = receiver_tree(bundle, tmp_path)
+    with pytest.raises(UserError, match="schema hash differs"):
+        receiver.compiled(header(CURVE, "nuwa_tanh"), tmp_path, policy, "5d" * 32)
+    sender = str(written(open_source("macc-tcp-tree", Options()), tmp_path / "sender"))
+    with pytest.raises(UserError, match="no receiver's"):
+        receiver_tree(sender, tmp_path)
 
 
 def test_table_in_the_kernel_is_the_curve(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Nuwa's receiver (nuwa.txt section IV, algorithm 1) as two tc programs: one filters the one-way
  * queueing delay of the segments that come in (eqs. 1-4) and moves a window by it (eqs. 5-6), the
- * other writes that window into the ACKs that go out. All in whole numbers; what the simulator
+ * other writes that window into the ACKs that go out. k is the control's, or what a tree chooses for
+ * each flow (NUWA_POLICY, a header that defines tune(), see nuwa_tree.h). All in whole numbers; what the simulator
  * does in data/netsim/cc/nuwa.py, segment for segment.
  *
  * The one-way delay is this machine's clock less the segment's timestamp option, whose clock is
@@ -47,6 +48,10 @@ struct {
 static const struct nuwa_flow new_flow = {
 	.noise_q10 = LEAST_NOISE_Q10, .spread_q10 = ONE_Q10,
 };
+
+#ifdef NUWA_POLICY
+#include NUWA_POLICY
+#endif
 
 struct segment {
 	__u32 saddr, daddr, at, payload, options;
@@ -139,7 +144,7 @@ static __always_inline __s64 step_q20(const struct nuwa_flow *f, const struct nu
 	theta_q12 = nuwa_tanh(size);
 	window = f->window_q20 > LEAST_WINDOW_Q20 ? f->window_q20 : LEAST_WINDOW_Q20;
 	/* theta / 4096 * gain / 1000 / (window >> 20), << 20 */
-	size = ((__u64)theta_q12 * c->gain_milli << 20) / 4096 / 1000;
+	size = ((__u64)theta_q12 * (f->gain_milli ? f->gain_milli : c->gain_milli) << 20) / 4096 / 1000;
 	size = (size << 20) / window;
 	return left_q10 < 0 ? -(__s64)size : (__s64)size;
 }
@@ -198,6 +203,8 @@ int nuwa_data(struct __sk_buff *skb)
 	if (s.payload > f->mss)
 		f->mss = s.payload;
 	rtt_ms = (__s32)(now_ms + f->own_ms - s.echo);
+	if (rtt_ms > 0 && rtt_ms < 60000 && (!f->least_rtt_us || rtt_ms * 1000 < f->least_rtt_us))
+		f->least_rtt_us = rtt_ms * 1000;
 	if (rtt_ms > 0 && rtt_ms < 60000)
 		f->srtt_us = f->srtt_us ? f->srtt_us + ((__s32)(rtt_ms * 1000 - f->srtt_us) >> 3)
 					: rtt_ms * 1000;
@@ -209,8 +216,32 @@ int nuwa_data(struct __sk_buff *skb)
 		f->since_ns = now_ns;
 	}
 	move_window(f, c);
+#ifdef NUWA_POLICY
+	tune(&key, f, c, now_ns);
+#endif
 	return TC_ACT_OK;
 }
+
+#ifdef NUWA_POLICY
+/* Data beyond a gap, by the SACK blocks that follow the timestamps: three at most have room. */
+static __always_inline __u32 held(struct __sk_buff *skb, const struct segment *s)
+{
+	__u32 at = s->at + sizeof(s->tcp) + 12, total = 0, edges[2];
+	__u8 head[4];
+
+	if (s->options <= 16 ||
+	    bpf_skb_load_bytes_relative(skb, at, head, sizeof(head), BPF_HDR_START_NET) || head[2] != 5)
+		return 0;
+	for (__u32 i = 0; i < 3; i++) {
+		if (i * 8 + 10 > head[3] ||
+		    bpf_skb_load_bytes_relative(skb, at + 4 + i * 8, edges, sizeof(edges),
+						BPF_HDR_START_NET))
+			break;
+		total += bpf_ntohl(edges[1]) - bpf_ntohl(edges[0]);
+	}
+	return total;
+}
+#endif
 
 /* How the receiver's own window field is scaled, of its SYN ACK. */
 static __always_inline void learn_scale(struct __sk_buff *skb, const struct segment *s, struct nuwa_flow *f)
@@ -254,6 +285,9 @@ int nuwa_ack(struct __sk_buff *skb)
 	}
 	f->own_ms = (__s32)(s.stamp - (__u32)(bpf_ktime_get_ns() / NS_PER_MS));
 	f->missing = s.options > 12; /* SACK blocks follow the timestamps */
+#ifdef NUWA_POLICY
+	f->held_bytes = f->missing ? held(skb, &s) : 0;
+#endif
 	before = s.tcp.window;
 	f->own_window = (__u32)bpf_ntohs(before) << f->scale;
 	if (!f->on || !f->mss || s.tcp.rst)

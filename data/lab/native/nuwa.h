@@ -37,6 +37,14 @@ struct nuwa_flow {
 	__u32 own_window;  /* what the receiver itself would have said, bytes */
 	__u8 scale, seen_scale, on, gap, missing, any, edge_known, pad;
 	__u32 rewritten, unread;
+	/* of a policy that chooses k */
+	__u32 gain_milli, decisions;
+	__u32 least_rtt_us;
+	__u32 held_bytes;  /* beyond a gap, as the last ACK reports */
+	__u64 next_ns;     /* end of the present interval */
+	__u64 received_before, delay_sum_before; /* at its beginning */
+	__u64 mean_us, least_mean_us; /* of the delays over the least, of an interval and of all */
+	__u32 delays_before, least_mean_known;
 };
 
 #endif
