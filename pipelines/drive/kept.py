@@ -69,9 +69,10 @@ def _completed(
 ) -> dict[str, Any]:
     """How long a finite upload took, from the first SYN to the last byte's arrival."""
     took_s = traffic.get("completed_s")
-    if took_s is None:
-        return {"valid": False, "reasons": kept["reasons"] or ["not-completed"]}
+    # A path that a short upload never used has no figures.
     spoilt = [reason for reason in kept["reasons"] if reason != "no-figures"]
+    if took_s is None:
+        return {"valid": False, "reasons": spoilt or ["not-completed"]}
     return {
         "valid": not spoilt,
         "reasons": spoilt,

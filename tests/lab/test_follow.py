@@ -51,6 +51,7 @@ class Engine:
 
     def __init__(self, path: Path, schema: str = SCHEMA) -> None:
         self.window, self.seen, self._schema = 20, list[dict[str, int]](), schema
+        self.takes_s = 0.0
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -74,6 +75,7 @@ class Engine:
                     dict(zip(names, r, strict=True)) | {"ordered": self.window}
                     for r in reports.tolist()
                 ]
+                time.sleep(self.takes_s)
                 orders = [(r["slot"], r["generation"], self.window, 0) for r in reports]
                 self._peer.sendall(answer(header, np.array(orders, WINDOW)))
 
@@ -96,6 +98,7 @@ class Driven:
     lost_s: float = 0.0
     decisions: int = 0
     applied: int = 0
+    late: int = 0
     last: dict[str, Any] = field(default_factory=dict)
     after_proxy_s: float = 0.0
 
@@ -131,6 +134,10 @@ def drive(make_lab: MakeLab, folder: Path) -> Driven:
             found.bytes["alone"] = upload.go_on(ALONE_S)
             engine = Engine(where)
             part("again", 0.5, 20)
+            engine.takes_s = 1.5 * LATE_S
+            part("late", 4 * LATE_S, 20)
+            engine.takes_s = 0.0
+            part("in time", 2 * LATE_S + 0.3, 20)
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE_S) == 0
         engine.close()
@@ -144,6 +151,7 @@ def drive(make_lab: MakeLab, folder: Path) -> Driven:
         kind, *words = line.split(",")
         found.decisions += kind == "D"
         found.applied += kind == "A"
+        found.late += kind == "S"
         if kind == "P":
             found.phases.append((int(words[2]), int(words[3]) / 1e9))
     lab.finish()
@@ -194,10 +202,21 @@ def test_dead_engine_leaves_the_flow_to_cubic_until_the_next_one(driven: Driven)
 
 
 @measured.of("driven")
+def test_late_engine_leaves_the_flow_to_cubic_until_it_is_in_time(driven: Driven) -> None:
+    # Of one engine that died and one that took too long, and said of each.
+    assert [phase for phase, _ in driven.phases][:5] == [DRIVEN, ALONE, DRIVEN, ALONE, DRIVEN]
+    # What was seen so long ago is no ground to act on.
+    assert driven.late > 0
+    assert driven.bytes["late"] > 0.2 * 4 * LATE_S * 1e6
+    assert driven.parts["in time"][-1]["phase"] == DRIVEN
+    assert driven.parts["in time"][-1]["cwnd"] == 20
+
+
+@measured.of("driven")
 def test_dead_proxy_harms_no_connection(driven: Driven) -> None:
     assert driven.last["phase"] == ALONE
-    assert driven.last["fallbacks"] == 2
-    assert driven.last["returns"] == 1
+    assert driven.last["fallbacks"] == 3
+    assert driven.last["returns"] == 2
     assert driven.bytes["no proxy"] > 0.2 * 0.5 * 1e6
 
 
