@@ -31,7 +31,11 @@ COMPRESSION = "zstd(1)"
 
 
 def write(
-    path: Path, schema: Schema, batches: Iterable[RecordBatch], group_rows: int = GROUP_ROWS
+    path: Path,
+    schema: Schema,
+    batches: Iterable[RecordBatch],
+    group_rows: int = GROUP_ROWS,
+    metadata: dict[str, str] | None = None,
 ) -> None:
     """Write batches as they come.
 
@@ -45,6 +49,8 @@ def write(
         One after another in memory.
     group_rows : int, optional
         Rows of a row group.
+    metadata : dict, optional
+        Texts that the file says of itself, by their keys.
 
     Raises
     ------
@@ -59,6 +65,7 @@ def write(
             file,
             compression=COMPRESSION,
             max_row_group_size=group_rows,
+            key_value_metadata=metadata,
         )
 
 
