@@ -31,11 +31,7 @@ COMPRESSION = "zstd(1)"
 
 
 def write(
-    path: Path,
-    schema: Schema,
-    batches: Iterable[RecordBatch],
-    group_rows: int = GROUP_ROWS,
-    metadata: dict[str, str] | None = None,
+    path: Path, schema: Schema, batches: Iterable[RecordBatch], group_rows: int = GROUP_ROWS
 ) -> None:
     """Write batches as they come.
 
@@ -49,8 +45,6 @@ def write(
         One after another in memory.
     group_rows : int, optional
         Rows of a row group.
-    metadata : dict, optional
-        Texts that the file says of itself, by their keys.
 
     Raises
     ------
@@ -65,7 +59,6 @@ def write(
             file,
             compression=COMPRESSION,
             max_row_group_size=group_rows,
-            key_value_metadata=metadata,
         )
 
 

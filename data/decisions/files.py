@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from arro3.core import RecordBatchReader
+from arro3.io import write_parquet
 from pydantic import ValidationError
 
-from data import parquet
 from data.decisions.run import Run
 from data.decisions.schema import KEY, About
 from data.errors import UserError
 from data.files import write_file
+from data.parquet import COMPRESSION
 
 GROUP_ROWS = 1 << 17
 """Rows of a row group: what a reader holds at a time."""
@@ -33,17 +36,42 @@ def write(path: Path, about: About, runs: Iterable[Run]) -> int:
     runs : iterable of Run
         Taken one by one, and written in the order in which they come.
     """
+    content, count = as_bytes(about, runs)
+    write_file(path, lambda part: part.write_bytes(content))
+    return count
+
+
+def as_bytes(about: About, runs: Iterable[Run]) -> tuple[bytes, int]:
+    """A file's content, and how many rows it has; the same runs give the same bytes.
+
+    What is compressed already is in memory until the file is whole.
+    """
     schema, count = about.columns(), 0
+    failed: list[Exception] = []
 
     def batches() -> Iterator[Any]:
         nonlocal count
-        for run in runs:
-            count += run.rows
-            yield run.batch(schema)
+        try:
+            for run in runs:
+                count += run.rows
+                yield run.batch(schema)
+        except Exception as error:
+            # The library would pass on its text alone.
+            failed.append(error)
+            raise
 
-    metadata = {KEY: about.model_dump_json()}
-    write_file(path, lambda part: parquet.write(part, schema, batches(), GROUP_ROWS, metadata))
-    return count
+    content = io.BytesIO()
+    try:
+        write_parquet(
+            RecordBatchReader.from_batches(schema, batches()),
+            content,
+            compression=COMPRESSION,
+            max_row_group_size=GROUP_ROWS,
+            key_value_metadata={KEY: about.model_dump_json()},
+        )
+    except Exception as error:
+        raise failed[0] if failed else error from None
+    return content.getvalue(), count
 
 
 def files(path: Path) -> list[Path]:

@@ -79,3 +79,13 @@ def test_files_of_two_observations_are_refused(tmp_path):
     files.write(tmp_path / "b.parquet", ABOUT.model_copy(update={"schema_hash": "1"}), [made(2)])
     with pytest.raises(UserError, match=r"b\.parquet"):
         list(files.runs(tmp_path))
+
+
+def test_what_fails_on_the_way_is_raised_as_it_is_and_leaves_no_file(tmp_path):
+    def broken():
+        yield made(1)
+        raise UserError("no more of them")
+
+    with pytest.raises(UserError, match="no more of them"):
+        files.write(tmp_path / "a.parquet", ABOUT, broken())
+    assert not list(tmp_path.iterdir())
