@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +17,24 @@ EXAMPLE = """\
 examples:
   cczoo features sbd --events data/interim/mine --out mine.parquet --json
   cczoo features sbd --store s3://bucket/store     # what is new in it; docs/fleet.md
+  cczoo features decisions tcco --events data/interim/mine --out decisions.parquet
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
-window, for neural models: docs/neural.md)
-columns: source, connection, window, label, start_us, end_us, rtt_kind, subflow_a, subflow_b, the
-features, then the connection's attributes; three and more subflows: a row for each pair"""
+window, for neural models: docs/neural.md), decisions (what the logged control saw, did and would
+have been paid as an agent: tcco, nuwa or macc; docs/decisions.md)
+columns of sbd and series: source, connection, window, label, start_us, end_us, rtt_kind,
+subflow_a, subflow_b, the features, then the connection's attributes; three and more subflows: a
+row for each pair"""
+
+
+OTHERS = {"decisions": "pipelines.decisions.of_logs"}
+"""Table that isn't of windows -> module with ``run(args)``; stages of the others don't run it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", help="what to compute: sbd or series")
+    parser.add_argument("what", help="what to compute: sbd, series or decisions")
+    parser.add_argument("agent", nargs="?", help="with decisions, whose: tcco, nuwa or macc")
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--events", type=Path, help="directory made by ingest")
     place.add_argument("--store", help="store: compute what is new, and keep it there")
@@ -38,17 +47,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", help="with the settings that this model was trained with (as cczoo export)"
     )
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
+    parser.add_argument(
+        "--behaviour", metavar="CC", help="with decisions: control of logs that don't name theirs"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        metavar="KEY=VALUE",
+        help="with decisions: settings, as params.observation.interval_us=50000",
+    )
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo features``."""
+    if args.what in OTHERS:
+        code: int = importlib.import_module(OTHERS[args.what]).run(args)
+        return code
+    return of_windows(args)
+
+
+def of_windows(args: argparse.Namespace) -> int:
+    """Compute a table that has a row per window."""
     from data.inputs import check_outside
     from features.sbd import TABLES
     from pipelines.feature_rows import featurize, write
 
     if args.what not in TABLES:
-        raise unknown_name("feature table", args.what, TABLES)
+        raise unknown_name("feature table", args.what, [*TABLES, *OTHERS])
+    for name, given in (
+        ("AGENT", args.agent),
+        ("--behaviour", args.behaviour),
+        ("--set", args.set),
+    ):
+        if given is not None:
+            raise UserError(f"{name}: belongs to decisions, and {args.what} has none")
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
     if args.store is not None:

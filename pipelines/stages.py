@@ -24,6 +24,10 @@ TRAIN: tuple[Symbol, ...] = (
     ("pipelines.sbd.train.command", "add_arguments"),
     ("pipelines.sbd.train.shared", "job_of"),
 )
+FEATURES: tuple[Symbol, ...] = (
+    ("pipelines.featurize", "add_arguments"),
+    ("pipelines.featurize", "of_windows"),
+)
 AGENT: tuple[Symbol, ...] = (
     ("pipelines.train", "add_arguments"),
     ("pipelines.rl.command", "add_arguments"),
@@ -52,7 +56,7 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         *(one for line in AGENTS.values() for one in _named(line)[2:]),
     ),
     "ingest": (*COMMAND, ("pipelines.ingest", "run")),
-    "features": (*COMMAND, ("pipelines.featurize", "run")),
+    "features": (*COMMAND, *FEATURES),
     "search": (
         *COMMAND,
         *TRAIN,
@@ -65,7 +69,7 @@ ENTRIES: dict[str, tuple[Symbol, ...]] = {
         ("pipelines.sbd.train.protocol", ""),
         ("models.sbd.train.steps", "step_protocol"),
     ),
-    "series": (*COMMAND, ("pipelines.featurize", "run")),
+    "series": (*COMMAND, *FEATURES),
     "neural": (
         *COMMAND,
         *TRAIN,

@@ -37,8 +37,13 @@ def write(path: Path, about: About, runs: Iterable[Run]) -> int:
         Taken one by one, and written in the order in which they come.
     """
     content, count = as_bytes(about, runs)
-    write_file(path, lambda part: part.write_bytes(content))
+    keep(path, content)
     return count
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file's content whole or not at all."""
+    write_file(path, lambda part: part.write_bytes(content))
 
 
 def as_bytes(about: About, runs: Iterable[Run]) -> tuple[bytes, int]:

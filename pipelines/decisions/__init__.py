@@ -1,0 +1,1 @@
+"""Decisions of logs and of simulated controls, as tables to learn from."""
