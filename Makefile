@@ -19,7 +19,7 @@ SECONDS ?= 600
 SEEDS ?= 10
 CORE_MB := 600
 
-.PHONY: help automl core-size setup tools repro test lint fuzz bench ui lab-data clean fidelity papers bars
+.PHONY: help automl core-size setup tools repro test lint fuzz bench ui lab-data clean fidelity papers bars decisions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -81,6 +81,9 @@ papers: .make/setup ## docs/papers.md: what the papers report, simulated, with t
 
 bars: .make/setup ## docs/bars.md: the zoo's agents against their bars, out of range, for fairness; resumes
 	$(RUN) python -m pipelines.studies.bars.command --seeds $(SEEDS) --out docs/bars.md
+
+decisions: .make/setup ## data/processed/decisions: all classical controls' decisions, to learn from; hours, resumes (SHARE=0.1: a sample)
+	$(RUN) $(if $(SHARE),python -m pipelines.decisions.generate --share $(SHARE) --out data/processed/decisions-sample,dvc repro pipelines/decisions/dvc.yaml)
 
 ui: .make/setup ## open the MLflow interface on the tracked runs
 	$(RUN) mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db --port $${PORT:-5001}

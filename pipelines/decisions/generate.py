@@ -1,0 +1,158 @@
+"""Write decisions of all classical congestion controls in simulated scenarios, to learn from.
+
+Files are kept as soon as they are whole: a command that was killed goes on where it was, and what
+it writes is the same to the byte. Work is spread over the processor's cores, or over the Ray
+cluster that RAY_ADDRESS names; what comes back is written here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.output import print_json, progress
+
+if TYPE_CHECKING:
+    from pipelines.decisions.plan import Recipe, Task
+
+EXAMPLE = """\
+examples:
+  python -m pipelines.decisions.generate --out data/processed/decisions
+  python -m pipelines.decisions.generate --share 0.1 --out data/processed/decisions-sample --json
+  RAY_ADDRESS=10.0.0.1:6379 python -m pipelines.decisions.generate --out data/processed/decisions"""
+RECIPE = "recipe.json"
+"""What the files in a folder are made by."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns 2 if the user's input is wrong."""
+    from data.errors import UserError
+
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.decisions.generate",
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--share", type=float, help="share of all runs, for a sample (default 1)")
+    parser.add_argument("--scenarios", type=int, help="of each family (default 40)")
+    parser.add_argument("--replicas", type=int, help="of each simulation (default 4)")
+    parser.add_argument("--seconds", type=float, help="of a run (default: as the scenario says)")
+    parser.add_argument("--seed", type=int, help="that draws the scenarios (default 18)")
+    parser.add_argument("--jobs", type=int, default=0, help="processes (default: all cores)")
+    parser.add_argument("--sheet", action="store_true",
+                        help="simulate nothing, describe what is there already")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the data sheet as JSON")
+    try:
+        return run(parser.parse_args(argv))
+    except UserError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted; run it again to go on", file=sys.stderr)
+        return 1
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate what isn't there yet, then describe the whole."""
+    from data.errors import UserError
+    from pipelines.decisions import plan, sheet
+
+    if args.jobs < 0:
+        raise UserError(f"--jobs {args.jobs}: give a positive number")
+    names = ("share", "scenarios", "replicas", "seconds", "seed")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    recipe = plan.Recipe.parse(given, "the options")
+    keep_recipe(args.out, recipe)
+    if not args.sheet:
+        simulate(args.out, recipe, args.jobs or len(os.sched_getaffinity(0)))
+    found = sheet.write(args.out, recipe)
+    if args.json:
+        print_json(found)
+    else:
+        print(
+            f"{found['decisions']} decisions of {found['runs']} runs, {found['bytes'] / 1e6:.0f} MB"
+            f" → {args.out} ({sheet.PAGE} describes them)"
+        )
+    return 0
+
+
+def keep_recipe(out: Path, recipe: Recipe) -> None:
+    """Note what a folder's files are made by.
+
+    Raises
+    ------
+    UserError
+        If those that are there are of other settings, or of another simulator.
+    """
+    import json
+
+    from data.errors import UserError
+    from data.files import write_text
+    from pipelines.decisions.plan import CLASSICAL
+    from pipelines.studies.papers.runs import sources
+
+    mine = {**recipe.model_dump(), "simulator": sources(frozenset(CLASSICAL))}
+    path = out / RECIPE
+    if not path.is_file():
+        write_text(path, json.dumps(mine, indent=2) + "\n")
+        return
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        there = {}
+    other = [name for name, value in mine.items() if there.get(name) != value]
+    if other:
+        raise UserError(
+            f"{out}: holds decisions of another {' and '.join(other)}: give another --out, or "
+            "remove the folder"
+        )
+
+
+def simulate(out: Path, recipe: Recipe, jobs: int) -> None:
+    """Do the tasks whose files aren't all there."""
+    from data.decisions import files
+    from models import parallel
+    from pipelines.decisions import plan
+
+    due = [
+        task
+        for task in plan.tasks(recipe)
+        if any(not (out / task.file(split)).is_file() for split in plan.plays(recipe, task))
+    ]
+    # Without a cluster or a second process there is nothing to be gained from Ray.
+    workers = jobs if jobs > 1 or "RAY_ADDRESS" in os.environ else 0
+    done = parallel.stream(work, due, recipe, workers)
+    for number, result in progress(done, "decisions", len(due)):
+        if isinstance(result, Exception):
+            raise result
+        for split, content in result.items():
+            files.keep(out / due[number].file(split), content)
+
+
+def work(recipe: Recipe, task: Task) -> dict[str, bytes]:
+    """A task's files by their split."""
+    from data.decisions import files
+    from models.decisions import simulated, tcco
+    from pipelines.decisions import plan
+
+    settings = tcco.Settings()
+    described = tcco.about(settings).model_copy(update={"command": recipe.command()})
+    wanted = plan.plays(recipe, task)
+    together = [play for plays in wanted.values() for play in plays]
+    made = simulated.runs(together, plan.steps(recipe, task.family), settings)
+    found = {}
+    for split, plays in wanted.items():
+        seeds = {play.name: play.seed for play in plays}
+        runs = sorted((run for run in made if run.name in seeds), key=lambda run: run.name)
+        own = described.model_copy(update={"seeds": tuple(seeds[run.name] for run in runs)})
+        found[split] = files.as_bytes(own, runs)[0]
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
