@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from arro3.core import Array, DataType, RecordBatch, Schema
@@ -49,6 +50,25 @@ class Run:
     def rows(self) -> int:
         """Rows of the table: steps times subflows."""
         return self.steps * self.subflows
+
+    def episode(self) -> dict[str, NDArray[Any]]:
+        """The run by the names and shapes that Minari gives an episode.
+
+        Returns
+        -------
+        dict
+            ``observations`` float32 array [N + 1, S, D], ``actions`` int8 array [N, S], ``rewards``
+            float32 array [N], those of all subflows together, ``terminations`` and ``truncations``
+            bool array [N]. N is T - 1: what the last decision led to isn't in the table.
+        """
+        end = np.arange(self.steps - 1) == self.steps - 2
+        return {
+            "observations": self.observation,
+            "actions": self.action[:-1],
+            "rewards": self.reward[:-1].sum(axis=1),
+            "terminations": end & self.last,
+            "truncations": end & (not self.last),
+        }
 
     def batch(self, schema: Schema) -> RecordBatch:
         """The run as rows of a table."""

@@ -34,6 +34,7 @@ NEEDED = {
     "delivered_bytes|ack": "what has arrived",
 }
 """Variables without which there is no observation."""
+_NONE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class Settings(Strict):
@@ -45,6 +46,9 @@ class Settings(Strict):
     """Payload of a segment; 0: 1448, or what is left in a kernel's connection of many subflows."""
     behaviour: str = ""
     """Control of logs that don't say it."""
+    smoothed: bool = False
+    """Whether smoothed round-trip times do where a log has no others: they lag and leave out what
+    a queue does within a round trip, so that observations aren't quite those of an agent."""
 
 
 def about(settings: Settings) -> About:
@@ -82,9 +86,13 @@ def of_log(row: dict[str, Any], events: Series, settings: Settings) -> Run:
     """
     name = behaviour(row, settings.behaviour)
     subflows = sorted(events)
+    if settings.smoothed:
+        events = {s: {"rtt_us": one.get("srtt_us", _NONE), **one} for s, one in events.items()}
     for subflow in subflows:
         if missing := logged.lacking(events[subflow], NEEDED):
-            raise Refused("; ".join(missing))
+            only = not settings.smoothed and "srtt_us" in events[subflow]
+            told = ["smoothed ones do with --set smoothed=true"] if only else []
+            raise Refused("; ".join([*missing, *told]))
     observing = settings.params.observation
     start, count = intervals(row, observing.interval_us)
     if not subflows or count < 2:

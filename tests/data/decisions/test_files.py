@@ -89,3 +89,15 @@ def test_what_fails_on_the_way_is_raised_as_it_is_and_leaves_no_file(tmp_path):
     with pytest.raises(UserError, match="no more of them"):
         files.write(tmp_path / "a.parquet", ABOUT, broken())
     assert not list(tmp_path.iterdir())
+
+
+def test_an_episode_has_one_observation_more_than_decisions():
+    for run in (made(1), made(2)):
+        episode = run.episode()
+        count = run.steps - 1
+        assert len(episode["observations"]) == count + 1
+        assert [len(episode[name]) for name in list(episode)[1:]] == [count] * 4
+        assert episode["rewards"][0] == pytest.approx(run.reward[0].sum())
+        ends = episode["terminations"] | episode["truncations"]
+        assert ends.sum() == ends[-1] == 1
+        assert episode["terminations"][-1] == run.last

@@ -180,6 +180,18 @@ def test_a_log_without_what_is_needed_is_refused(
         made.of_log(row | changed, left, made.settings())
 
 
+def test_smoothed_round_trips_do_only_if_they_are_asked_for(played: Any) -> None:
+    [(row, events)] = list(iter_connections(played["log"]))
+    smoothed = {
+        subflow: {"srtt_us" if name == "rtt_us" else name: series for name, series in one.items()}
+        for subflow, one in events.items()
+    }
+    with pytest.raises(Refused, match="smoothed=true"):
+        windows.of_log(row, smoothed, windows.Settings())
+    run = windows.of_log(row, smoothed, windows.Settings(smoothed=True))
+    assert np.array_equal(run.reward, windows.of_log(row, events, windows.Settings()).reward)
+
+
 @pytest.mark.parametrize(("agent", "why"), [("macc", "in_flight"), ("nuwa", "received_bytes")])
 def test_a_kernels_log_lacks_what_other_agents_observe(played: Any, agent: str, why: str) -> None:
     [(row, events)] = list(iter_connections(played["log"]))
