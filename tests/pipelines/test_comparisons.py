@@ -7,7 +7,7 @@ import pytest
 
 from models.rl import agents
 from pipelines.params import load
-from pipelines.studies.comparisons import command, kept, page
+from pipelines.studies.comparisons import command, kept, page, play
 from pipelines.studies.comparisons.groups import GROUPS, settings
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,13 @@ def test_every_comparison_is_trained_with_its_agents_budget_and_its_own_changes(
             assert group.sampler in (None, made["env"].get("sampler"))
     beside = {one for group in GROUPS.values() for one in group.beside}
     assert beside == {*agents.COMPARISONS}
+
+
+def test_what_cannot_be_compared_is_trained_once():
+    order = play._order(GROUPS["macc"], 2)
+    assert order[:3] == [(7, "macc"), (7, "macc-independent"), (7, "macc-qmix")]
+    assert order.count((8, "macc-qmix")) == 1
+    assert [one for one in order if one[1] == "macc-printed"] == [(7, "macc-printed")]
 
 
 def test_differences_are_paired_by_seed_and_those_of_another_reward_left_out(found):

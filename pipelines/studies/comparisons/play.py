@@ -28,7 +28,8 @@ FIRST_SEED = 7
 def train(group: Group, budget: Budget, seeds: int, folder: Path) -> bool:
     """Train what isn't finished; returns whether all is.
 
-    Seed by seed, so that what was stopped has as many of each.
+    Seed by seed, so that what was stopped has as many of each; then, once, those whose rewards are
+    their own: their returns can't be compared, and a seed shows how they go.
 
     Parameters
     ----------
@@ -39,12 +40,24 @@ def train(group: Group, budget: Budget, seeds: int, folder: Path) -> bool:
         Where trainings are kept: ``NAME/seed-N``.
     """
     with asked.to_stop() as stop:
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-            for name in group.names:
-                params = agents.settings(name, settings(group, name, budget) | {"seed": seed})
-                if not _trained(name, params, folder / name / f"seed-{seed}", stop):
-                    return False
+        for seed, name in _order(group, seeds):
+            params = agents.settings(name, settings(group, name, budget) | {"seed": seed})
+            if not _trained(name, params, folder / name / f"seed-{seed}", stop):
+                return False
     return True
+
+
+def _order(group: Group, seeds: int) -> list[tuple[int, str]]:
+    """Seeds and names of all trainings, in the order in which they are done."""
+    own = [name for name in group.names if own_reward(name)]
+    alike = [name for name in group.names if name not in own]
+    every = [(seed, name) for seed in range(FIRST_SEED, FIRST_SEED + seeds) for name in alike]
+    return every + [(FIRST_SEED, name) for name in own]
+
+
+def own_reward(name: str) -> bool:
+    """Whether an agent has an environment of its own, so that its returns say nothing of others."""
+    return "env" in agents.agent(name).preset
 
 
 def _trained(name: str, params: Any, folder: Path, stop: Callable[[], bool]) -> bool:
@@ -84,7 +97,7 @@ def played(label: str, group: Group, budget: Budget, folder: Path, episodes: int
             sampler = settings(group, name, budget)["env"].get("sampler", "dumbbell")
             entries[name] = Entry(
                 settings=found[0].settings,
-                own_reward="env" in agents.agent(name).preset,
+                own_reward=own_reward(name),
                 seeds={str(one.seed): _played(group, one, sampler, episodes) for one in found},
             )
     return Compared(group=label, episodes=episodes, entries=entries)
@@ -95,7 +108,7 @@ def _played(group: Group, one: Training, sampler: str, episodes: int) -> Trained
     env = {key: value for key, value in one.settings["env"].items()
            if key not in line.training_only}  # fmt: skip
     maker: judge.Maker = partial(judge.alone, line.maker, env)
-    if "env" not in line.preset:
+    if not own_reward(one.agent):
         maker = judge.by_hand(group.agent, sampler)[0][2]
     row = (one.agent, judge.AGENT, maker, partial(Greedy, one.module))
     found = judge.play(row, episodes, seed=FIRST)
