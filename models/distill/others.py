@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -73,6 +74,7 @@ def boosted(seen: Ints, wanted: Ints, weights: Floats, seed: int) -> Other:
 
 def network(seen: Ints, wanted: Ints, weights: Floats, seed: int) -> Other:
     """A network of two small layers, on rows that are drawn by their weight."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer
@@ -81,7 +83,11 @@ def network(seen: Ints, wanted: Ints, weights: Floats, seed: int) -> Other:
     made = make_pipeline(
         QuantileTransformer(n_quantiles=256, random_state=seed),
         MLPClassifier(HIDDEN, max_iter=100, learning_rate_init=5e-3, random_state=seed),
-    ).fit(seen[drawn], wanted[drawn])
+    )
+    with warnings.catch_warnings():
+        # A hundred rounds over the rows are all that it gets, whether or not it has come to rest.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        made.fit(seen[drawn], wanted[drawn])
     count = sum(one.size for one in made[-1].coefs_ + made[-1].intercepts_)
     return Other(made.predict, f"{count} weights")
 
