@@ -19,30 +19,27 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+from nodes import MARK, cluster, end, processes
 
 from features.sbd import features_of
 from models.sbd.results.groups import GROUPS
 
 ROOT = Path(__file__).resolve().parents[1]
 CITIES = ("shanghai", "guangzhou", "silicon-valley", "frankfurt")
-MARK = "CCZOO_BENCHMARK"
-"""In the environment of everything that a run starts."""
 FLAT = 1.3
 """Memory with the most groups is at most so many times that with the fewest."""
-START_S = 240
 
 
 def write_table(source: Path, to: Path, groups: int, windows: int, seed: int = 0) -> int:
@@ -79,19 +76,6 @@ def write_table(source: Path, to: Path, groups: int, windows: int, seed: int = 0
     assert writer is not None
     writer.close()
     return rows
-
-
-def processes(mark: str) -> Iterator[tuple[int, str, int]]:
-    """Processes of a run: pid, title, peak resident memory in kB."""
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            title = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            status = (path / "status").read_text()
-            parent = Path("/proc") / status.split("PPid:")[1].split()[0]
-            # A Ray worker's title is written over its environment, so its parent is asked too.
-            known = (path / "environ").read_bytes() + (parent / "environ").read_bytes()
-            if mark.encode() in known:
-                yield int(path.name), title, int(status.split("VmHWM:")[1].split()[0])
 
 
 class Watch:
@@ -170,68 +154,6 @@ def register(out: Path, folder: Path) -> dict[str, Any]:
         "seconds": round(time.monotonic() - begun, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
     }
-
-
-@contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[tuple[dict[str, str], subprocess.Popen[bytes]]]:
-    """Two Ray nodes of one CPU each on this machine: environment to join them, the second node."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    # Ray's workers listen from 10002 to 19999.
-    port = port if port > 20000 else port + 20000
-    # A head asks for a token, which nodes and drivers only show when they are told to.
-    mark = {
-        MARK: uuid.uuid4().hex,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": uuid.uuid4().hex,
-    }
-    ray = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus", "1"]
-    ray += ["--object-store-memory", str(150 * 1024**2)]
-    head = ["--head", "--port", str(port), "--include-dashboard", "false"]
-    head += ["--temp-dir", str(folder)]
-    nodes = []
-    try:
-        for more in (head, ["--address", f"127.0.0.1:{port}"]):
-            nodes.append(_node([*ray, *more], {**os.environ, **mark}))
-            _wait(mark[MARK], len(nodes), port)
-        yield {**mark, "RAY_ADDRESS": f"127.0.0.1:{port}"}, nodes[1]
-    finally:
-        for node in nodes:
-            end(node)
-        for pid, _, _ in processes(mark[MARK]):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _node(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _wait(mark: str, nodes: int, port: int) -> None:
-    """Wait for so many raylets, and for the head to listen."""
-    until = time.monotonic() + START_S
-    while time.monotonic() < until:
-        there = sum("raylet/raylet" in title for _, title, _ in processes(mark))
-        if there >= nodes:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
-        time.sleep(0.5)
-    raise SystemExit(f"{nodes} Ray nodes on port {port} aren't up within {START_S} s")
-
-
-def end(node: subprocess.Popen[bytes]) -> None:
-    """Kill a node and all that it started in its process group."""
-    with contextlib.suppress(OSError):
-        os.killpg(node.pid, signal.SIGKILL)
-    node.wait()
 
 
 def killed(table: Path, folder: Path, params: Path) -> dict[str, Any]:

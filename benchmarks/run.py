@@ -45,6 +45,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dtw": Benchmark(quick=("--quick", "--repeats", "2")),
     "ingest": Benchmark(quick=("--repeats", "2")),
     "month": Benchmark(quick=("--quick",)),
+    "fleet": Benchmark(quick=("--connections", "60")),
+    "formats": Benchmark(quick=("--commits", "4")),
     "exporters": Benchmark(quick=("--quick",)),
     "classify": Benchmark(quick=("--repeats", "2")),
     "svm_cost": Benchmark(

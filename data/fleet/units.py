@@ -175,7 +175,7 @@ def _remote(place: str) -> list[tuple[str, str, dict[str, Any]]]:
 def _far(place: str, about: Mapping[str, Any], row: Mapping[str, str | None]) -> Log:
     changed = about.get("LastModified") or about.get("mtime") or about.get("updated") or ""
     day = str(changed)[:10] if re.match(r"\d{4}-\d\d-\d\d", str(changed)) else ""
-    stamp = f"{about['size']}:{about.get('ETag') or changed}"
+    stamp = f"{about['size']}:{about.get('ETag') or about.get('etag') or changed}"
     return Log(place, place, int(about["size"]), stamp, row, "", day or "1970-01-01")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 import sys
 import uuid
@@ -15,6 +16,7 @@ from data.fleet import ingest as ingesting
 from data.fleet.address import filesystem
 from data.fleet.check import check
 from data.fleet.select import fingerprint, open_logs
+from data.fleet.units import _far
 from data.fleet.where import Where
 from tests.fleet.small import take, write_log
 
@@ -103,3 +105,14 @@ def test_an_unknown_scheme_says_what_to_install(tmp_path: Path) -> None:
         take([log], "gs://bucket/store")
     with pytest.raises(UserError, match="give a path, or a URL"):
         take([log], "nonsense://bucket/store")
+
+
+def test_what_each_object_store_says_of_a_log() -> None:
+    changed = datetime.datetime(2026, 11, 3, 4, 5, tzinfo=datetime.UTC)
+    s3 = _far("s3://b/a.csv", {"size": 5, "ETag": '"e1"', "LastModified": changed}, {})
+    gs = _far("gs://b/a.csv", {"size": 5, "etag": "e1", "mtime": changed}, {})
+    other = _far("memory://a.csv", {"size": 5}, {})
+    assert (s3.stamp, gs.stamp, other.stamp) == ('5:"e1"', "5:e1", "5:")
+    assert (s3.changed_day, gs.changed_day, other.changed_day) == ("2026-11-03",) * 2 + (
+        "1970-01-01",
+    )

@@ -1,0 +1,221 @@
+"""Speed and memory of a store: one process, two, two Ray nodes, and nodes that are killed.
+
+The lab's logs of one city are written again under other names, tokens and days until there are
+enough. `cczoo ingest --into` and `cczoo features --store` take them as a user would. Processes are
+looked at in /proc: peak resident memory of each, CPU seconds of all. On the two nodes (`ray
+start`, one CPU each) the same is done twice, the second time with a worker's process killed once
+a fifth of the files is written, and then the second node with all that runs on it; in the end all
+stores have to hold the same rows.
+
+    python benchmarks/fleet.py [--connections 1600] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from nodes import MARK, cluster, end, processes
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from data.stream import decompressed  # noqa: E402
+
+RAW = ROOT / "data" / "raw" / "smartsbd-paper" / "frankfurt"
+DAYS = 4
+MOST_MB = 500
+"""Peak resident memory that a process may reach, whatever the number of connections."""
+LOOK_S = 0.3
+TICK = os.sysconf("SC_CLK_TCK")
+Disturb = Sequence[tuple[float, Callable[[Sequence[int]], None]]]
+"""(share of the files that are written, what to do with the workers that are busy then)."""
+
+
+def write_logs(folder: Path, connections: int) -> int:
+    """Logs of so many connections in folders of days; returns their bytes."""
+    sources = sorted(RAW.glob("*.klog.zst"))
+    size = 0
+    texts: dict[Path, bytes] = {}
+    for number in range(connections):
+        source = sources[number % len(sources)]
+        if source not in texts:
+            texts[source] = b"".join(decompressed(source))
+        head, _, rest = texts[source].partition(b"\n#columns")
+        before, _, token = head.partition(b'"token":')
+        token = token.partition(b",")[2]
+        own = before + b'"token": "%08x",' % number + token + b"\n#columns" + rest
+        day = folder / f"2026-11-{1 + number * DAYS // connections:02d}"
+        day.mkdir(parents=True, exist_ok=True)
+        (day / f"{number:06d}.klog").write_bytes(own)
+        size += len(own)
+    return size
+
+
+class Watch:
+    """What a run's processes take: the command's own, and those that work for it."""
+
+    def __init__(self, mark: str, command: int) -> None:
+        self.mark, self.command = mark, command
+        self.command_mb = self.worker_mb = 0
+        self.spent: dict[int, float] = {}
+
+    def look(self) -> list[int]:
+        """Read /proc once; returns pids of workers of a cluster that do something."""
+        busy = []
+        for pid, title, peak in processes(self.mark):
+            works = title.startswith("ray::") and "IDLE" not in title
+            if pid == self.command:
+                self.command_mb = max(self.command_mb, peak // 1024)
+            elif works or "multiprocessing.spawn" in title:
+                self.worker_mb = max(self.worker_mb, peak // 1024)
+                busy.append(pid)
+            else:
+                continue
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                self.spent[pid] = (int(fields[11]) + int(fields[12])) / TICK
+        return busy
+
+
+def cczoo(
+    words: Sequence[Any],
+    written: Callable[[], int],
+    expected: int,
+    environment: dict[str, str],
+    disturb: Disturb = (),
+) -> dict[str, Any]:
+    """Run a command and watch it."""
+    command = [sys.executable, "-m", "pipelines.cli", *map(str, words), "--json"]
+    environment = {MARK: uuid.uuid4().hex, **environment}
+    todo = list(disturb)
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said:
+        run = subprocess.Popen(command, cwd=ROOT, stdout=said, env={**os.environ, **environment})
+        watch = Watch(environment[MARK], run.pid)
+        while run.poll() is None:
+            time.sleep(LOOK_S)
+            busy = watch.look()
+            if todo and busy and written() >= todo[0][0] * expected:
+                todo.pop(0)[1](busy)
+        seconds = time.monotonic() - begun
+        said.seek(0)
+        told = json.loads(said.read() or "null")
+    return {
+        "status": run.returncode,
+        "seconds": round(seconds, 1),
+        "command_cpu_s": round(watch.spent.get(run.pid, 0), 1),
+        "cpu_s": round(sum(watch.spent.values()), 1),
+        "command_mb": watch.command_mb,
+        "worker_mb": watch.worker_mb,
+        "disturbed": len(disturb) - len(todo),
+        "connections": (told or {}).get("connections"),
+    }
+
+
+def night(
+    logs: Path,
+    store: Path,
+    jobs: int | None,
+    environment: dict[str, str],
+    expected: dict[str, int],
+    disturb: Sequence[Disturb] = ((), ()),
+) -> dict[str, Any]:
+    """Ingest and features into a new store."""
+
+    def files(table: str) -> int:
+        made = (store / table).glob("*=*/**/*.parquet")
+        return sum(1 for _ in made)
+
+    options = [] if jobs is None else ["--jobs", jobs]
+    words = {
+        "logs": ["ingest", logs, "--into", store, "--root", logs, *options],
+        "sbd": ["features", "sbd", "--store", store, *options],
+    }
+    both = {
+        command[0]: cczoo(command, partial(files, table), expected.get(table, 0), environment, todo)
+        for (table, command), todo in zip(words.items(), disturb, strict=True)
+    }
+    expected.setdefault("logs", files("logs"))
+    expected.setdefault("sbd", files("sbd"))
+    return both
+
+
+def contents(store: Path, table: str) -> pl.DataFrame:
+    """Rows of a table, whatever files they are in, without what differs from store to store."""
+    from deltalake import DeltaTable
+
+    rows = pl.from_arrow(DeltaTable(store / table).to_pyarrow_table())
+    assert isinstance(rows, pl.DataFrame)
+    keys = ["kind", "source", "connection", "line"] if table == "logs" else [
+        "source", "connection", "window", "subflow_a", "subflow_b"
+    ]  # fmt: skip
+    return rows.sort(keys)
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two stores hold the same rows."""
+    return all(contents(one, table).equals(contents(other, table)) for table in ("logs", "sbd"))
+
+
+def kills(second: subprocess.Popen[bytes]) -> Iterator[Disturb]:
+    """For ingest a worker's process, for features the node too."""
+
+    def worker(busy: Sequence[int]) -> None:
+        os.kill(busy[0], signal.SIGKILL)
+
+    def node(busy: Sequence[int]) -> None:
+        end(second)
+
+    yield [(0.2, worker)]
+    yield [(0.2, worker), (0.4, node)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--connections", type=int, default=1600)
+    parser.add_argument("--json", action="store_true", help="as always")
+    args = parser.parse_args()
+    report: dict[str, Any] = {"connections": args.connections, "load_before": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        logs = folder / "logs"
+        report["megabytes"] = round(write_logs(logs, args.connections) / 1e6, 1)
+        expected: dict[str, int] = {}
+        runs = {
+            "1 process": night(logs, folder / "one", 1, {}, expected),
+            "2 processes": night(logs, folder / "two", 2, {}, expected),
+        }
+        with cluster(folder / "ray") as (environment, second):
+            runs["2 nodes"] = night(logs, folder / "nodes", None, environment, expected)
+            todo = list(kills(second))
+            runs["killed"] = night(logs, folder / "killed", None, environment, expected, todo)
+        stores = ("two", "nodes", "killed")
+        report["same"] = {name: same(folder / "one", folder / name) for name in stores}
+        shutil.rmtree(folder / "ray", ignore_errors=True)
+    report |= {"runs": runs, "load_after": os.getloadavg()[0], "cpus": os.cpu_count()}
+    peaks = [part[key] for run in runs.values() for part in run.values() for key in
+             ("command_mb", "worker_mb")]  # fmt: skip
+    met = all(report["same"].values()) and max(peaks) <= MOST_MB
+    met &= all(part["status"] == 0 for run in runs.values() for part in run.values())
+    met &= [part["disturbed"] for part in runs["killed"].values()] == [1, 2]
+    print(json.dumps({**report, "most_mb": MOST_MB, "met": met}, indent=1))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
