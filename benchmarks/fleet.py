@@ -78,7 +78,7 @@ class Watch:
         """Read /proc once; returns pids of workers of a cluster that do something."""
         busy = []
         for pid, title, peak in processes(self.mark):
-            works = title.startswith("ray::") and "IDLE" not in title
+            works = title.startswith("ray::") and "Map" in title
             if pid == self.command:
                 self.command_mb = max(self.command_mb, peak // 1024)
             elif works or "multiprocessing.spawn" in title:

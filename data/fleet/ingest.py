@@ -20,7 +20,7 @@ from data.fleet.intake import Taken, Task, take
 from data.fleet.judgement import Judgement
 from data.fleet.pseudonyms import Pseudonyms
 from data.fleet.table import File, Table, same_place
-from data.fleet.units import Log, Naming, Unit, content_of, find
+from data.fleet.units import Log, Naming, Unit, contents_of, find
 from data.ingest import COMPRESSION_GUESS, SHARD_BYTES, Progress, Settings, key_pattern
 from data.inputs import check_outside
 from data.pool import Show, Work
@@ -28,6 +28,8 @@ from data.schema import CONNECTIONS
 
 Spread = Callable[[Work, Sequence[Any], Show], list[Any]]
 """``spread(work, items, show)`` does ``work(item, count)`` for each, here or on a cluster."""
+LEAST_BYTES = 1 << 14
+"""What opening a small log costs, as if it were so large."""
 LISTED = (
     "lines_read", "event_lines", "skipped_lines", "quarantined_lines", "events", "connections",
     "subflows", "sources", "bytes", "backwards_lines", "damaged_sources",
@@ -150,8 +152,16 @@ def _opened(store: str, partition_by: Sequence[str] | None, labels: Sequence[str
 
 def _hashed(logs: Sequence[Log], spread: Spread, progress: Progress | None) -> list[Log]:
     total = sum(log.size for log in logs)
+    portions: list[list[Log]] = []
+    size = SHARD_BYTES
+    for log in logs:
+        if size >= SHARD_BYTES:
+            portions.append([])
+            size = 0
+        portions[-1].append(log)
+        size += max(log.size, LEAST_BYTES)
     with progress("hash", total) if progress and logs else nullcontext(_silent) as show:
-        contents = spread(content_of, logs, show)
+        contents = [one for found in spread(contents_of, portions, show) for one in found]
     return [replace(log, content=found) for log, found in zip(logs, contents, strict=True)]
 
 

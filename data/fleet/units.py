@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -215,8 +215,12 @@ def _date(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()
 
 
-def content_of(log: Log, count: Any) -> str:
-    """SHA-256 of a log's bytes: the work of a process."""
+def contents_of(logs: Sequence[Log], count: Callable[[int], None]) -> list[str]:
+    """SHA-256 of each log's bytes: the work of a process."""
+    return [_content_of(log, count) for log in logs]
+
+
+def _content_of(log: Log, count: Callable[[int], None]) -> str:
     system, path = filesystem(log.place)
     digest = hashlib.sha256()
     try:

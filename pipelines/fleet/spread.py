@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +14,9 @@ from typing import Any
 from data import pool
 from data.errors import UserError
 from data.pool import Show, Work
+
+BLOCKS = 64
+"""Tasks for each CPU of a cluster at the most; where there are more items, each has several."""
 
 
 def spread_over(jobs: int | None) -> Any:
@@ -25,8 +30,10 @@ def spread_over(jobs: int | None) -> Any:
     count = jobs or len(os.sched_getaffinity(0))
 
     def spread(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
-        if os.environ.get("RAY_ADDRESS") and items:
-            return _on_cluster(work, items, show)
+        if os.environ.get("RAY_ADDRESS") and len(items) > 1:
+            # What Ray tells of workers that died goes to the standard output, which is ours.
+            with contextlib.redirect_stdout(sys.stderr):
+                return _on_cluster(work, items, show)
         return pool.spread(work, items, count, show)
 
     return spread
@@ -49,11 +56,13 @@ def _on_cluster(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
+    there = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    blocks = BLOCKS * max(1, int(there.get("CPU", 1)))
     numbered = [{"number": number, "item": pickle.dumps(item)} for number, item in enumerate(items)]
     found: dict[int, Any] = {}
     done = 0
     try:
-        rows = ray.data.from_items(numbered, override_num_blocks=len(numbered))
+        rows = ray.data.from_items(numbered, override_num_blocks=min(len(numbered), blocks))
         # Ray Data itself would try again without end what the system kills each time.
         with warnings.catch_warnings():
             # It tells that this way to say so will be another one in its next versions.
@@ -72,6 +81,8 @@ def _on_cluster(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
                 "for want of memory perhaps: look into Ray's own logs"
             ) from None
         raise
+    finally:
+        parallel.stop()
     return [found[number] for number in range(len(items))]
 
 
