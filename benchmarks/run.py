@@ -45,6 +45,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dtw": Benchmark(quick=("--quick", "--repeats", "2")),
     "ingest": Benchmark(quick=("--repeats", "2")),
     "month": Benchmark(quick=("--quick",)),
+    "growth": Benchmark(
+        always=("--json", "--growth", "--logs", "1"), quick=("--days", "12"), program="month"
+    ),
     "fleet": Benchmark(quick=("--connections", "60")),
     "formats": Benchmark(quick=("--commits", "4")),
     "exporters": Benchmark(quick=("--quick",)),
