@@ -276,9 +276,14 @@ def main() -> int:
     size_bytes = mptcp["size_bytes"]
     asked = time.monotonic()
     sock = sender(protocol, plan["addresses"][mptcp["first"]], target, mptcp["cc"])
+    upload = Flow(sock, {"size_bytes": size_bytes}, asked)
+    if size_bytes:
+        # A sender writes as soon as it may, and doesn't wait until the receiver has heard of it.
+        select.select([], [sock], [], JOIN_TIMEOUT_S)
+        upload.write()
     sinks.append(accept(server, JOIN_TIMEOUT_S))
     begun = time.monotonic()
-    flows.append(Flow(sock, {"size_bytes": size_bytes}, begun))
+    flows.append(upload)
     if protocol and not size_bytes:
         extra = mptcp["subflows"] - 1
         drive(flows, sinks, begun + JOIN_TIMEOUT_S, joined_of=sock, extra=extra)

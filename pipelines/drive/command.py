@@ -120,11 +120,11 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     from export.bpf.live import statistics
     from models.drive.policies import is_scripted
     from pipelines.drive.inside import INSIDE, inside_policy, receiver_table
+    from pipelines.drive.others import queue_tree, receiver_tree
     from pipelines.drive.played import Playing
     from pipelines.drive.runs import Means, carry_out, engine
     from pipelines.drive.simulated import simulated
     from pipelines.drive.tasks import AQM, NUWA, NUWA_TREE, TREE, behind_ms, policy_of
-    from pipelines.drive.trees import queue_tree, receiver_tree
     from pipelines.output import progress
 
     playing = Playing(None if is_scripted(args.policy) else args.policy, args.queue)

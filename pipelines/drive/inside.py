@@ -11,7 +11,7 @@ from export.bpf.curve import header
 from export.forms.curve import read_curve
 from models import store
 from models.drive.policies import driving
-from pipelines.drive import trees
+from pipelines.drive import trees, windows
 
 INSIDE = "cczoo_tree"
 """Name of the control with a policy inside."""
@@ -41,8 +41,8 @@ def inside_policy(name: str, work: Path) -> tuple[Settings, Path]:
             f"{name}: no policy for inside the control: give {', '.join(BY_HAND)}, or a tree's "
             f"bundle: cczoo export macc-tcp-tree -t bpf --out build/macc-tcp-tree"
         )
-    bundle = trees.window_tree(name)
-    return trees.tree_settings(bundle), trees.tree_header(bundle, work)
+    bundle = windows.window_tree(name)
+    return windows.tree_settings(bundle), windows.tree_header(bundle, work)
 
 
 def receiver_table(name: str) -> str:

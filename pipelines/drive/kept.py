@@ -39,8 +39,8 @@ def kept_of(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
         if name in record:
             kept[name] = record[name]
     traffic = record.get("traffic") or {}
-    if size_bytes := task.drawn.size_bytes:
-        return kept | _completed(kept, size_bytes, traffic)
+    if task.drawn.size_bytes:
+        return kept | _completed(kept, traffic)
     if not figures:
         return kept
     flows = figures["subflows"].values()
@@ -64,9 +64,7 @@ def kept_of(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _completed(
-    kept: Mapping[str, Any], size_bytes: int, traffic: Mapping[str, Any]
-) -> dict[str, Any]:
+def _completed(kept: Mapping[str, Any], traffic: Mapping[str, Any]) -> dict[str, Any]:
     """How long a finite upload took, from the first SYN to the last byte's arrival."""
     took_s = traffic.get("completed_s")
     # A path that a short upload never used has no figures.
@@ -77,5 +75,4 @@ def _completed(
         "valid": not spoilt,
         "reasons": spoilt,
         "fct_ms": round(1e3 * took_s, 3),
-        "goodput_mbps": round(8e-6 * size_bytes / took_s, 4),
     }

@@ -18,7 +18,7 @@ from native_lab import SERVER, MakeLab, inside
 from data.errors import UserError
 from data.lab.build import NATIVE
 from export.params import Options
-from pipelines.drive.trees import queue_tree
+from pipelines.drive.others import queue_tree
 from pipelines.sources import open_source
 
 pytestmark = pytest.mark.kernel

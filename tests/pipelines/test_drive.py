@@ -63,7 +63,6 @@ def test_finite_upload_counts_when_it_has_arrived() -> None:
     kept = kept_of(one, record)
     assert kept["valid"]
     assert kept["fct_ms"] == 500
-    assert kept["goodput_mbps"] == 16
     unfinished = kept_of(one, {"reasons": [], "traffic": {}})
     assert (unfinished["valid"], unfinished["reasons"]) == (False, ["not-completed"])
     late = kept_of(one, record | {"reasons": ["lateness"]})
