@@ -42,23 +42,31 @@ class Play:
     spec: Scenario
     seed: int
 
-    def network(self) -> Network:
-        """The simulation, not begun yet."""
+    def network(self, log: bool = False) -> Network:
+        """The simulation, not begun yet; ``log`` keeps its events."""
         first, *others = self.spec.flows
         flows = [first.model_copy(update={"cc": self.control}), *others]
         spec = self.spec.model_copy(update={"flows": flows})
-        return Network(spec, self.control, self.seed, watch=True)
+        return Network(spec, self.control, self.seed, log=log, watch=True)
 
 
-class _Plays(TccoBatch):
-    """A batch that plays what it is given."""
+class Plays(TccoBatch):
+    """A batch that plays what it is given; its agent's orders move nothing.
+
+    Parameters
+    ----------
+    plays : sequence of Play
+        One for each environment.
+    **options
+        As for `TccoBatch`.
+    """
 
     def __init__(self, plays: Sequence[Play], **options: Any) -> None:
         super().__init__(len(plays), two_paths, **options)
         self._plays = plays
 
     def _network(self, i: int) -> Network:
-        network = self._plays[i].network()
+        network = self._plays[i].network(self.keep_log)
         self._check(i, network)
         return network
 
@@ -76,7 +84,7 @@ def runs(plays: Sequence[Play], steps: int, settings: Settings) -> list[Run]:
     """
     subflows = max(len(play.spec.flows[0].paths) for play in plays)
     params = settings.params.model_copy(update={"subflows": subflows, "steps": steps})
-    batch = _Plays(plays, reward=settings.reward, params=params, threads=1, stagger=False)
+    batch = Plays(plays, reward=settings.reward, params=params, threads=1, stagger=False)
     batch.reset(0)
     begun = batch.intervals.copy()
     # What a reward looks back at has been seen before the first decision.

@@ -25,6 +25,13 @@ examples:
   RAY_ADDRESS=10.0.0.1:6379 python -m pipelines.decisions.generate --out data/processed/decisions"""
 RECIPE = "recipe.json"
 """What the files in a folder are made by."""
+CODE = (
+    "data/decisions/*.py", "features/intervals.py", "features/tcco.py", "models/decisions/*.py",
+    "models/envs/batching.py", "models/envs/loop.py", "models/envs/tcco*.py",
+    "pipelines/decisions/plan.py", "pipelines/league/draw.py", "pipelines/league/families.py",
+    "pipelines/league/multi.py", "pipelines/league/single.py",
+)  # fmt: skip
+"""Files besides the simulator's that decide what is in the set."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -87,16 +94,14 @@ def keep_recipe(out: Path, recipe: Recipe) -> None:
     Raises
     ------
     UserError
-        If those that are there are of other settings, or of another simulator.
+        If those that are there are of other settings, or of other code.
     """
     import json
 
     from data.errors import UserError
     from data.files import write_text
-    from pipelines.decisions.plan import CLASSICAL
-    from pipelines.studies.papers.runs import sources
 
-    mine = {**recipe.model_dump(), "simulator": sources(frozenset(CLASSICAL))}
+    mine = {**recipe.model_dump(), "code": code()}
     path = out / RECIPE
     if not path.is_file():
         write_text(path, json.dumps(mine, indent=2) + "\n")
@@ -111,6 +116,21 @@ def keep_recipe(out: Path, recipe: Recipe) -> None:
             f"{out}: holds decisions of another {' and '.join(other)}: give another --out, or "
             "remove the folder"
         )
+
+
+def code() -> str:
+    """Hash of the code that decisions follow from: what simulates, observes, pays and draws."""
+    import hashlib
+
+    from pipelines.decisions.plan import CLASSICAL
+    from pipelines.studies.papers.runs import sources
+
+    root = Path(__file__).parents[2]
+    digest = hashlib.sha256(sources(frozenset(CLASSICAL)).encode())
+    for pattern in CODE:
+        for path in sorted(root.glob(pattern)):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def simulate(out: Path, recipe: Recipe, jobs: int) -> None:
