@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.output import print_json, progress
+from pipelines.output import print_json
 
 if TYPE_CHECKING:
-    from pipelines.decisions.plan import Recipe, Task
+    from pipelines.decisions.plan import Recipe
 
 EXAMPLE = """\
 examples:
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Simulate what isn't there yet, then describe the whole."""
     from data.errors import UserError
-    from pipelines.decisions import plan, sheet
+    from pipelines.decisions import plan, sheet, work
 
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
@@ -75,15 +75,22 @@ def run(args: argparse.Namespace) -> int:
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     recipe = plan.Recipe.parse(given, "the options")
     keep_recipe(args.out, recipe)
+    made = work.Made()
     if not args.sheet:
-        simulate(args.out, recipe, args.jobs or len(os.sched_getaffinity(0)))
+        work.simulate(args.out, recipe, args.jobs or len(os.sched_getaffinity(0)), made)
     found = sheet.write(args.out, recipe)
     if args.json:
-        print_json(found)
-    else:
+        print_json({**found, "made_now": made.plain()})
+        return 0
+    print(
+        f"{found['decisions']} decisions of {found['runs']} runs, {found['bytes'] / 1e6:.0f} MB"
+        f" → {args.out} ({sheet.PAGE} describes them)"
+    )
+    if made.decisions:
+        cost = made.plain()
         print(
-            f"{found['decisions']} decisions of {found['runs']} runs, {found['bytes'] / 1e6:.0f} MB"
-            f" → {args.out} ({sheet.PAGE} describes them)"
+            f"made now: {made.decisions} in {made.cpu_s:.0f} CPU seconds, "
+            f"{cost['decisions_per_cpu_s']:.0f} a second, {cost['mb_per_million']:.1f} MB a million"
         )
     return 0
 
@@ -131,47 +138,6 @@ def code() -> str:
         for path in sorted(root.glob(pattern)):
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def simulate(out: Path, recipe: Recipe, jobs: int) -> None:
-    """Do the tasks whose files aren't all there."""
-    from data.decisions import files
-    from models import parallel
-    from pipelines.decisions import plan
-
-    due = [
-        task
-        for task in plan.tasks(recipe)
-        if any(not (out / task.file(split)).is_file() for split in plan.plays(recipe, task))
-    ]
-    # Without a cluster or a second process there is nothing to be gained from Ray.
-    workers = jobs if jobs > 1 or "RAY_ADDRESS" in os.environ else 0
-    done = parallel.stream(work, due, recipe, workers)
-    for number, result in progress(done, "decisions", len(due)):
-        if isinstance(result, Exception):
-            raise result
-        for split, content in result.items():
-            files.keep(out / due[number].file(split), content)
-
-
-def work(recipe: Recipe, task: Task) -> dict[str, bytes]:
-    """A task's files by their split."""
-    from data.decisions import files
-    from models.decisions import simulated, tcco
-    from pipelines.decisions import plan
-
-    settings = tcco.Settings()
-    described = tcco.about(settings).model_copy(update={"command": recipe.command()})
-    wanted = plan.plays(recipe, task)
-    together = [play for plays in wanted.values() for play in plays]
-    made = simulated.runs(together, plan.steps(recipe, task.family), settings)
-    found = {}
-    for split, plays in wanted.items():
-        seeds = {play.name: play.seed for play in plays}
-        runs = sorted((run for run in made if run.name in seeds), key=lambda run: run.name)
-        own = described.model_copy(update={"seeds": tuple(seeds[run.name] for run in runs)})
-        found[split] = files.as_bytes(own, runs)[0]
-    return found
 
 
 if __name__ == "__main__":
