@@ -45,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--agent", help="whose decisions: tcco (default) or macc")
     parser.add_argument("--share", type=float, help="share of all runs, for a sample (default 1)")
     parser.add_argument("--scenarios", type=int, help="of each family (default 40)")
     parser.add_argument("--replicas", type=int, help="of each simulation (default 4)")
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs}: give a positive number")
-    names = ("share", "scenarios", "replicas", "seconds", "seed")
+    names = ("agent", "share", "scenarios", "replicas", "seconds", "seed")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     recipe = plan.Recipe.parse(given, "the options")
     keep_recipe(args.out, recipe)

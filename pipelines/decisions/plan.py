@@ -11,16 +11,17 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from data.netsim.cc import CONTROLS, COUPLED
 from data.strict import Strict
+from models.decisions import source
 from models.decisions.simulated import Play
-from models.decisions.tcco import Settings
 from pipelines.league import draw
-from pipelines.league.families import FAMILIES, MULTI
+from pipelines.league.families import FAMILIES, MULTI, SINGLE
 
 CLASSICAL = tuple(name for name in CONTROLS if name != "agent")
 """Controls that decide by themselves."""
@@ -32,6 +33,8 @@ SEED = 18
 class Recipe(Strict):
     """What a set consists of."""
 
+    agent: Literal["tcco", "macc"] = "tcco"
+    """Whose observations, actions and rewards; MA-CC's senders have one path."""
     seed: int = Field(SEED, ge=0)
     scenarios: int = Field(40, ge=1, le=1000)
     """Scenarios of each family."""
@@ -45,7 +48,7 @@ class Recipe(Strict):
     def command(self) -> str:
         """The command that makes the set anew; where it is written doesn't count."""
         changed = self.model_dump(exclude_defaults=True)
-        words = [word for name, value in changed.items() for word in (f"--{name}", f"{value:g}")]
+        words = [word for name, value in changed.items() for word in (f"--{name}", str(value))]
         return shlex.join(["python", "-m", "pipelines.decisions.generate", *words])
 
 
@@ -66,14 +69,16 @@ class Task:
 def tasks(recipe: Recipe) -> list[Task]:
     """All tasks, those of the first replica first: a set that is cut off has some of everything.
 
-    Controls that couple subflows take part in the scenarios of several paths alone.
+    Controls that couple subflows take part in the scenarios of several paths alone, and MA-CC's
+    decisions are of one path.
     """
     return [
         Task(control, family, replica)
         for replica in range(recipe.replicas)
         for family, one in FAMILIES.items()
         for control in CLASSICAL
-        if control not in COUPLED or one.standing == MULTI
+        if (control not in COUPLED or one.standing == MULTI)
+        and (recipe.agent == "tcco" or one.standing == SINGLE)
     ]
 
 
@@ -144,5 +149,10 @@ def _least(recipe: Recipe, control: str, family: str) -> int:
 def steps(recipe: Recipe, family: str) -> int:
     """Decisions of a run."""
     first = scenarios(family, recipe.seed, recipe.scenarios)[0].spec
-    interval_s = Settings().params.observation.interval_us / 1e6
+    interval_s: float = settings(recipe).params.observation.interval_us / 1e6
     return max(1, round((recipe.seconds or first.duration_s) / interval_s))
+
+
+def settings(recipe: Recipe) -> Any:
+    """Settings of the agent's decisions."""
+    return source(recipe.agent).settings()

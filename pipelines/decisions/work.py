@@ -10,7 +10,8 @@ from typing import Any
 
 from data.decisions import files
 from models import parallel
-from models.decisions import simulated, tcco
+from models.decisions import source
+from models.decisions.simulated import PLAYERS
 from pipelines.decisions import plan
 from pipelines.decisions.plan import Recipe, Task
 from pipelines.output import progress
@@ -66,11 +67,11 @@ def simulate(out: Path, recipe: Recipe, jobs: int, made: Made) -> None:
 def work(recipe: Recipe, task: Task) -> Result:
     """Simulate a task."""
     begun, count = time.process_time(), 0
-    settings = tcco.Settings()
-    about = tcco.about(settings).model_copy(update={"command": recipe.command()})
+    settings = plan.settings(recipe)
+    about = source(recipe.agent).about(settings).model_copy(update={"command": recipe.command()})
     wanted = plan.plays(recipe, task)
     together = [play for plays in wanted.values() for play in plays]
-    played = simulated.runs(together, plan.steps(recipe, task.family), settings)
+    played = PLAYERS[recipe.agent](together, plan.steps(recipe, task.family), settings)
     found = {}
     for split, plays in wanted.items():
         seeds = {play.name: play.seed for play in plays}

@@ -15,7 +15,7 @@ from data.decisions import files
 from data.netsim.cc import CONTROLS, COUPLED
 from models.decisions.simulated import runs
 from models.decisions.tcco import Settings
-from pipelines.decisions import generate, plan
+from pipelines.decisions import generate, plan, work
 from pipelines.league import draw
 from pipelines.league.families import FAMILIES
 
@@ -74,6 +74,27 @@ def test_every_control_and_every_family_is_there(made: Path) -> None:
     assert set(table["split"]) == {"train"}
     assert table.filter(pl.col("truncated")).select("run", "subflow").is_unique().all()
     assert not table["last"].any()
+
+
+def test_maccs_decisions_are_of_one_path(tmp_path: Path) -> None:
+    recipe = plan.Recipe(agent="macc", scenarios=1, replicas=1, seconds=0.4)
+    tasks = plan.tasks(recipe)
+    assert len({task.control for task in tasks}) == 16
+    assert {task.family for task in tasks} == {
+        "constant",
+        "stepping",
+        "traces",
+        "lossy",
+        "friendly",
+    }
+    [content] = work.work(recipe, tasks[0]).files.values()
+    (tmp_path / "a.parquet").write_bytes(content)
+    [run] = files.runs(tmp_path)
+    assert run.observation.shape == (2, 1, 3)
+    assert files.about(tmp_path).agent == "macc"
+    assert files.about(tmp_path).command.endswith(
+        "--agent macc --scenarios 1 --replicas 1 --seconds 0.4"
+    )
 
 
 def test_the_sheet_counts_what_is_there(made: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from data.netsim import events
 from data.store import iter_connections
-from models.decisions import tcco
-from models.decisions.simulated import Play, Plays, runs
+from models.decisions import macc, tcco
+from models.decisions.simulated import Play, Plays, Senders, runs, sender_runs
 from models.envs.tcco import TccoParams
-from tests.models.decisions.test_of_logs import two_paths
+from tests.models.decisions.test_of_logs import one_path, two_paths
 
 pytestmark = pytest.mark.xdist_group("netsim")
 STEPS = 150
@@ -41,3 +41,21 @@ def test_a_controls_log_gives_what_was_observed_of_it(control: str, tmp_path: Pa
     assert np.array_equal(offline.reward[rules], online.reward[rules])
     assert not np.array_equal(offline.reward, online.reward)
     assert len(np.unique(online.action)) > 2
+
+
+def test_a_senders_log_gives_what_was_observed_of_it(tmp_path: Path) -> None:
+    play = Play("run", "here", "cubic", one_path(np.random.default_rng(0)), 3)
+    settings = macc.Settings()
+    [online] = sender_runs([play], 40, settings)
+    params = settings.params.model_copy(update={"senders": 1, "routers": (), "steps": 40})
+    batch = Senders([play], params=params, threads=1, stagger=False, keep_log=True)
+    batch.reset(0)
+    for _ in range(40):
+        batch.step(np.zeros((1, 1), np.int64))
+    network = batch.networks[0]
+    events.write([events.tables(network, "log", samples=batch.samples(0))], tmp_path)
+    [(row, logged)] = list(iter_connections(tmp_path))
+    offline = macc.of_log(row, logged, settings)
+    for name in ("observation", "action", "change", "reward"):
+        assert np.array_equal(getattr(offline, name), getattr(online, name)), name
+    assert online.observation[:, 0, 0].min() > 0
