@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from data import yaml_text
 from data.decisions import files
 from data.netsim.cc import CONTROLS, COUPLED
 from models.decisions.simulated import runs
@@ -166,3 +167,14 @@ def test_a_sample_holds_some_of_everything_that_the_whole_has() -> None:
     every = {(control, family) for control, family, *_ in names[1.0]}
     assert {(control, family) for control, family, *_ in names[0.003]} == every
     assert len(names[0.003]) < 0.02 * len(names[1.0])
+
+
+def test_the_stage_depends_on_the_code_that_decides_what_is_in_the_set() -> None:
+    root = Path(generate.__file__).parents[2]
+    [stage] = yaml_text.read(root / "pipelines/decisions/dvc.yaml")["stages"].values()
+    named = [root / name for name in stage["deps"]]
+    assert all(path.exists() for path in named)
+    for pattern in generate.CODE:
+        found = list(root.glob(pattern))
+        assert found, pattern
+        assert all({path, *path.parents} & set(named) for path in found), pattern
