@@ -16,7 +16,7 @@ from data.errors import UserError
 from data.pool import Show, Work
 
 BLOCKS = 64
-"""Tasks for each CPU of a cluster at the most; where there are more items, each has several."""
+"""Tasks for each CPU of a cluster at the most; if there are more items, each has several."""
 
 
 def spread_over(jobs: int | None) -> Any:
