@@ -40,7 +40,9 @@ def simulated(record: Mapping[str, Any], playing: Playing) -> dict[str, float] |
     spec = from_lab.scenario_of(described)
     # The lab's receivers take no naps here.
     first = spec.flows[0].model_copy(update={"cc": None, "read_every_ms": 0.0})
-    spec = spec.model_copy(update={"flows": [first, *spec.flows[1:]]})
+    # A lab's figures begin with the connection, not with what runs before it.
+    begun = {"warmup_s": from_lab.WARMUP_S, "flows": [first, *spec.flows[1:]]}
+    spec = spec.model_copy(update=begun)
     control = str(record["control"])
     if held := record.get("receiver"):
         update = {"target_delay_ms": held["target_ms"], "k": held["gain"]}

@@ -12,6 +12,7 @@ from data.student import quantile
 from pipelines.drive.simulated import FIGURES
 
 LATENCIES = ("engine_us", "written_us", "applied_us", "kernel_ns")
+RECEIVED = ("rewritten", "decisions", "ingress_ns", "egress_ns")
 COUNTS = ("decisions", "late", "engines_lost", "fallbacks", "returns")
 
 
@@ -28,7 +29,8 @@ def summarise(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     dict
         ``scenarios``: scenario -> site -> control -> `FIGURES`, each with ``mean``, ``low`` and
         ``high``; ``runs`` and ``invalid``; ``simulated`` with the means of the same runs; and of
-        an agent ``agent``: its counts, latencies and ``ns_per_ack``, means over runs.
+        an agent ``agent``: its counts, latencies and ``ns_per_ack``, means over runs; of a
+        receiver ``receiver``: `RECEIVED`, means over runs.
     """
     scenarios: dict[str, Any] = {}
     for scenario, site, control in dict.fromkeys(
@@ -61,6 +63,11 @@ def _control(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 for name in LATENCIES
                 if any(name in a for a in agents)
             },
+        }
+    receivers = [r["receiver"] for r in valid if "receiver" in r]
+    if receivers:
+        found["receiver"] = {
+            name: _mean(one[name] for one in receivers if name in one) for name in RECEIVED
         }
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.drive.summary import LATENCIES, RECEIVED
 from pipelines.live.tables import table
 
 FIGURES = (
@@ -24,6 +25,8 @@ def markdown(summary: Mapping[str, Any]) -> str:
     ]
     if (decisions := _decisions(summary["scenarios"])) is not None:
         parts.append(f"### Decisions\n\n{decisions}")
+    if (receivers := _receivers(summary["scenarios"])) is not None:
+        parts.append(f"### Receivers\n\n{receivers}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,7 +57,7 @@ def _cell(found: Mapping[str, Any], name: str, digits: int, unit: float) -> str:
 def _decisions(scenarios: Mapping[str, Any]) -> str | None:
     head = ["scenario", "setting", "control", "decisions", "late", "fallbacks",
             "question → answer, µs", "interval's end → ordered, µs", "→ applied, µs",
-            "ns an ACK"]  # fmt: skip
+            "in the kernel, ns", "ns an ACK"]  # fmt: skip
     rows = []
     for scenario, sites in scenarios.items():
         for site, controls in sites.items():
@@ -62,10 +65,23 @@ def _decisions(scenarios: Mapping[str, Any]) -> str | None:
                 if "agent" not in found:
                     continue
                 one = found["agent"]
-                spans = [_span(one.get(name)) for name in ("engine_us", "written_us", "applied_us")]
+                spans = [_span(one.get(name)) for name in LATENCIES]
                 counts = [str(one[name]) for name in ("decisions", "late", "fallbacks")]
                 cost = f"{one['ns_per_ack']:.0f}"
                 rows.append([scenario, site, control, *counts, *spans, cost])
+    return table(head, rows) if rows else None
+
+
+def _receivers(scenarios: Mapping[str, Any]) -> str | None:
+    head = ["scenario", "setting", "control", "ACKs rewritten", "choices of k",
+            "ns a segment in", "ns an ACK out"]  # fmt: skip
+    rows = []
+    for scenario, sites in scenarios.items():
+        for site, controls in sites.items():
+            for control, found in controls.items():
+                if one := found.get("receiver"):
+                    cells = [f"{one[name] or 0:.0f}" for name in RECEIVED]
+                    rows.append([scenario, site, control, *cells])
     return table(head, rows) if rows else None
 
 

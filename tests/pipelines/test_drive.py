@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from data.lab import plan, topology
 from data.lab.topology import Lab
 from data.netsim import from_lab
-from pipelines.drive import command, summary, tables
+from pipelines.drive import command, page, summary, tables
 from pipelines.drive.kept import kept_of
 from pipelines.drive.played import Playing
 from pipelines.drive.tasks import Task, behind_ms, policy_of
@@ -99,3 +100,10 @@ def test_tables_have_the_columns_of_their_scenario() -> None:
 def test_policy_by_hand_is_not_played() -> None:
     assert Playing(None).player("agent") is None
     assert Playing(None).player("reno@aqm") is None
+
+
+def test_page_has_the_tables_of_its_runs() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    kept = [json.loads(line) for line in page.RUNS.read_text(encoding="utf-8").splitlines()]
+    assert page.taken(kept) == kept
+    assert page.replaced(text, page.written(kept)) == text
