@@ -19,6 +19,7 @@ TARGETS = {
     "klink": BUILD / "klink",
     "probe": BUILD / "probe",
     "lia": BUILD / "lia.bpf.o",
+    "mpcdg": BUILD / "mpcdg.bpf.o",
     "proxy": BUILD / "proxy",
 }
 
@@ -92,15 +93,15 @@ def build(targets: Iterable[str] = tuple(TARGETS), force: bool = False) -> dict[
     Parameters
     ----------
     targets : iterable of str
-        What is needed of ``klink``, ``probe``, ``lia`` and ``proxy``; all by default.
+        What is needed of `TARGETS`; all by default.
     force : bool
         Compile it even if it is up to date.
 
     Returns
     -------
     dict of str to pathlib.Path
-        ``{"klink": program, "probe": program, "lia": BPF object, "proxy": program}``, of which the
-        targets are there.
+        `TARGETS`, of which those asked for are there: programs, and BPF objects of congestion
+        controls.
 
     Raises
     ------

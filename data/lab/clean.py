@@ -109,6 +109,6 @@ def clean(slot: int | None = None) -> dict[str, list[str]]:
         "trace instances": traces,
     }
     if not namespaces():
-        controls = (coupled.NAME, coupled.LIVE, coupled.EXPORTED)
+        controls = (*coupled.COUPLED.values(), coupled.LIVE, coupled.EXPORTED)
         removed["congestion controls"] = [name for name in controls if coupled.unregister(name)]
     return {kind: found for kind, found in removed.items() if found}

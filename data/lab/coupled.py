@@ -1,4 +1,4 @@
-"""Registration of congestion controls in BPF: LIA, and an exported model's while it runs live."""
+"""Registration of congestion controls in BPF: coupled ones, and a model's while it runs live."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from data.errors import UserError
 
 NAME = "bpf_lia"
+COUPLED = {"lia": NAME, "mpcdg": "bpf_mpcdg"}
+"""Control -> its name in the kernel, of those that the lab brings along."""
 LIVE = "cczoo_live"
 EXPORTED = "cczoo_sbd"
 """Congestion control in an exported model's bundle, which its proof loads; see `unregister`."""

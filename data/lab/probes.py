@@ -63,31 +63,33 @@ def choose(wanted: str | None = None) -> str:
     return "ftrace"
 
 
-def prepare(probe: str, lia: bool) -> dict[str, Path]:
+def prepare(probe: str, control: str) -> dict[str, Path]:
     """Compile what the probe and the congestion control need; paths of the programs.
 
     Parameters
     ----------
     probe : str
         As `choose` gave it.
-    lia : bool
-        Whether LIA is needed, which only BPF can add to the kernel.
+    control : str
+        Congestion control; the coupled ones only BPF can add to the kernel.
 
     Raises
     ------
     UserError
         Something can't be compiled or registered.
     """
-    if lia and probe == "ftrace" and not coupled.registered() and (reason := why_no_bpf()):
+    added = coupled.COUPLED.get(control)
+    there = added is None or coupled.registered(added)
+    if probe == "ftrace" and not there and (reason := why_no_bpf()):
         raise UserError(
-            f"congestion control lia needs BPF: {reason}; run: cczoo lab doctor, "
+            f"congestion control {control} needs BPF: {reason}; run: cczoo lab doctor, "
             "or set cc in the scenario to reno, cubic or bbr"
         )
-    if probe == "ftrace" and (not lia or coupled.registered()):
+    if probe == "ftrace" and there:
         return build.build(("klink",))
     tools = build.build()
-    if lia:
-        coupled.ensure(tools["lia"])
+    if added is not None:
+        coupled.ensure(tools[control], added)
     return tools
 
 

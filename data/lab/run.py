@@ -86,7 +86,7 @@ def run(
             "run: cczoo lab doctor"
         )
     control = live.control if live else scenario.cc
-    tools = probes.prepare(probe, control == "lia")
+    tools = probes.prepare(probe, control)
     name = name or f"{scenario.case or (scenario.label or 'tcp').lower()}-{seed}"
     out_dir.mkdir(parents=True, exist_ok=True)
     lab = Lab(slot)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from data.lab.scenario import Scenario, Strict
+from data.lab.scenario import CongestionControl, Scenario, Strict
 
 MSS_BITS = 8 * 1424
 # Mathis et al. 1997: a loss-driven TCP reaches 1.22·MSS / (RTT·sqrt(loss)).
@@ -37,7 +37,7 @@ class Family(Strict):
     loss_share: float = Field(default=0.0, ge=0, le=1)
     process: Literal["cellular", "wifi"] | None = None
     cross: int = Field(default=0, ge=0, le=2)
-    cc: tuple[Literal["lia", "reno", "cubic", "bbr"], ...] = ("lia", "reno", "cubic", "bbr")
+    cc: tuple[CongestionControl, ...] = ("lia", "reno", "cubic", "bbr")
 
     @model_validator(mode="after")
     def _ordered(self) -> Family:

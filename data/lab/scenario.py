@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from data import yaml_text
 from data.errors import UserError, unknown_name
+from data.lab.coupled import COUPLED
 
 SCENARIO_DIR = Path(__file__).resolve().parent.parent / "scenarios"
 
@@ -31,7 +32,7 @@ Delay = Annotated[float, Field(ge=0, le=60_000)]
 """In ms."""
 Spread = Annotated[float, Field(ge=0, le=10)]
 
-CongestionControl = Literal["lia", "reno", "cubic", "bbr"]
+CongestionControl = Literal["lia", "mpcdg", "reno", "cubic", "bbr"]
 
 
 class Strict(BaseModel):
@@ -211,8 +212,10 @@ class Scenario(Strict):
                     "label SB needs one common bottleneck stage, NSB two (or three) different "
                     "ones; where two of three paths share one there is no label"
                 )
-        elif self.label is not None or self.first != "wifi" or self.cc == "lia":
-            raise ValueError("transport tcp: one path, wifi, so no label, no other first, no lia")
+        elif self.label is not None or self.first != "wifi" or self.cc in COUPLED:
+            raise ValueError(
+                "transport tcp: one path, wifi, so no label, no other first, no lia, no mpcdg"
+            )
 
     @property
     def data_paths(self) -> tuple[PathName, ...]:

@@ -32,7 +32,7 @@ JOIN_TIMEOUT_S = 30.0
 # Time between looks at the sockets. Their buffers bridge it, and a look at every packet would cost
 # a dozen labs more than all else.
 NAP_S = 0.005
-KERNEL_NAME = {"lia": "bpf_lia"}
+KERNEL_NAME = {"lia": "bpf_lia", "mpcdg": "bpf_mpcdg"}
 
 
 def report(**message: object) -> None:

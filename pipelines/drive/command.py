@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipelines.drive.tasks import Task
 
-SCENARIOS = ("drive-dual", "drive-loss", "drive-fct", "drive-one", "drive-senders")
+SCENARIOS = ("drive-dual", "drive-loss", "drive-fct", "drive-one", "drive-senders", "drive-shared")
 CONTROLS = "agent,reno,cubic,bbr,lia"
 LOG = "drive.jsonl"
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=CONTROLS,
         help="by commas: agent, agent+5ms (an engine that far away), tree (inside the control), "
         "nuwa (the receiver sets the window), nuwa-tree (a tree chooses its k), reno, cubic, bbr, "
-        "lia; each with @aqm behind it has --queue run the bottleneck's queue "
+        "lia, mpcdg; each with @aqm behind it has --queue run the bottleneck's queue "
         "(default: %(default)s)",
     )
     parser.add_argument("--queue", help="bundle of a tree that runs queues, as macc-aqm-tree does")
@@ -116,7 +116,7 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
     from contextlib import ExitStack
     from dataclasses import replace
 
-    from data.lab import build, coupled, follow, receiver, runs
+    from data.lab import follow, receiver, runs
     from export.bpf.live import statistics
     from models.drive.policies import is_scripted
     from pipelines.drive.inside import INSIDE, inside_policy, receiver_table
@@ -151,8 +151,6 @@ def _carry_out(todo: list[Task], args: argparse.Namespace, chosen: Any, log: Pat
             own.mkdir()
             tuned = receiver.compiled(table, own, *receiver_tree(args.policy, own))
             means = replace(means, tuned=tuned)
-        if "lia" in asked:
-            coupled.ensure(build.build()["lia"])
         for task in progress(todo, "driving", len(todo)):
             for _ in range(args.tries):
                 kept = carry_out(task, args.out, args.slot, means)

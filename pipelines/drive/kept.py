@@ -55,6 +55,9 @@ def kept_of(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
         kept["beside_mbps"] = [round(rate, 4) for rate in others]
         kept["jain"] = round(float(rates.sum() ** 2 / (len(rates) * (rates**2).sum())), 4)
         total = float(rates.sum())
+    elif task.drawn.background:
+        seconds = traffic["per_second"]["background"]
+        kept["background_mbps"] = round(sum(8e-6 * float(np.mean(b)) for b in seconds), 4)
     return kept | {
         "goodput_mbps": round(total, 4),
         "rtt_ms": round(weighted / max(own, 1e-9), 4),

@@ -50,6 +50,8 @@ def _control(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"runs": len(valid), "invalid": len(records) - len(valid)}
     there = [name for name in FIGURES if any(name in r for r in valid)]
     found |= {name: interval([r[name] for r in valid]) for name in there}
+    if valid and all("background_mbps" in r for r in valid):
+        found["background_mbps"] = interval([r["background_mbps"] for r in valid])
     pairs = [r["simulated"] for r in valid if r.get("simulated")]
     if pairs:
         found["simulated"] = {name: _mean(p[name] for p in pairs if name in p) for name in there}

@@ -10,6 +10,7 @@ from pipelines.live.tables import table
 
 FIGURES = (
     ("goodput_mbps", "goodput, Mbps", 1, 1.0),
+    ("background_mbps", "background, Mbps", 1, 1.0),
     ("rtt_ms", "RTT, ms", 1, 1.0),
     ("rtt_p95_ms", "95th percentile", 1, 1.0),
     ("retransmit_rate", "retransmitted, %", 2, 100.0),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from data.lab.scenario import Scenario
 
-KERNEL_CONTROLS = ("reno", "cubic", "bbr", "lia")
+KERNEL_CONTROLS = ("reno", "cubic", "bbr", "lia", "mpcdg")
 TREE, NUWA, NUWA_TREE = "tree", "nuwa", "nuwa-tree"
 INSIDE = (TREE, NUWA_TREE)
 """Controls whose policy is compiled into the kernel."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = ("live-nsb", "live-nsb-greedy", "live-sb", "live-shift")
 CONTROLS = ("smartsbd", "lia", "reno")
+KNOWN = (*CONTROLS, "mpcdg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scenario", default="live-nsb", help=f"one or more, by commas: {', '.join(SCENARIOS)}"
     )
-    parser.add_argument("--cc", default=",".join(CONTROLS), help="by commas (default: %(default)s)")
+    parser.add_argument(
+        "--cc",
+        default=",".join(CONTROLS),
+        help=f"by commas, of {', '.join(KNOWN)} (default: %(default)s)",
+    )
     parser.add_argument("--sites", help="only these of the scenario's, by commas")
     parser.add_argument("--repeats", type=int, help="of each site (default: the scenario's, 5)")
     parser.add_argument(
@@ -112,8 +117,8 @@ def tasks(args: argparse.Namespace) -> list[Task]:
 
     controls = args.cc.split(",")
     for cc in controls:
-        if cc not in CONTROLS:
-            raise unknown_name("congestion control", cc, CONTROLS)
+        if cc not in KNOWN:
+            raise unknown_name("congestion control", cc, KNOWN)
     found: list[Task] = []
     for scenario in args.scenario.split(","):
         if scenario not in SCENARIOS and not Path(scenario).is_file():

@@ -12,7 +12,7 @@ from pipelines.live.summary import REFERENCE, interval, measured
 from pipelines.live.tables import NAMES
 
 Record = dict[str, Any]
-COLOURS = {"smartsbd": "#3b82c4", "lia": "#e07b39", "reno": "#3a9d6e"}
+COLOURS = {"smartsbd": "#3b82c4", "lia": "#e07b39", "mpcdg": "#8a5fbf", "reno": "#3a9d6e"}
 
 
 def write(records: Sequence[Record], out: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-NAMES = {"smartsbd": "SmartSBD", "lia": "LIA", "reno": "MP Reno"}
+NAMES = {"smartsbd": "SmartSBD", "lia": "LIA", "mpcdg": "MP-CDG", "reno": "MP Reno"}
 
 
 def markdown(summary: Mapping[str, Any]) -> str:

@@ -131,11 +131,12 @@ def test_no_probe_at_all_is_said(monkeypatch: pytest.MonkeyPatch, wanted: str | 
         probes.choose(wanted)
 
 
-def test_lia_without_bpf_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes.coupled, "registered", lambda: False)
+@pytest.mark.parametrize("control", ["lia", "mpcdg"])
+def test_lia_without_bpf_is_said(monkeypatch: pytest.MonkeyPatch, control: str) -> None:
+    monkeypatch.setattr(probes.coupled, "registered", lambda name: False)
     monkeypatch.setattr(probes, "why_no_bpf", lambda: "no BTF")
-    with pytest.raises(UserError, match=r"lia needs BPF: no BTF.*reno"):
-        probes.prepare("ftrace", lia=True)
+    with pytest.raises(UserError, match=rf"{control} needs BPF: no BTF.*reno"):
+        probes.prepare("ftrace", control)
 
 
 def test_the_emulator_alone_needs_no_bpf_tools(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,9 @@ def _load(tmp_path, **change):
     return scenario.load(path)
 
 
-@pytest.mark.parametrize("change", [{"label": "SB"}, {"cc": "lia"}, {"first": "lte"}])
+@pytest.mark.parametrize(
+    "change", [{"label": "SB"}, {"cc": "lia"}, {"cc": "mpcdg"}, {"first": "lte"}]
+)
 def test_what_needs_two_paths_is_refused(tmp_path, change):
     with pytest.raises(UserError, match="transport tcp: one path, wifi"):
         _load(tmp_path, **change)
