@@ -1,8 +1,9 @@
 """MP-CDG's scheduler: a path's score, its own queue, its loss rate (mp-cdg.txt section 4.1).
 
 Data lie in two levels of queues: what nobody has been given yet, and what one subflow has been
-given and not yet sent. The subflow of the best score is given as many segments as its window
-holds. What a dead subflow had goes back, in the order of the data (Fig. 5).
+given and not yet sent. The subflow of the best score is given the next segment, unless another one
+would deliver all that waits sooner than this one its segment, by equation 2: then it waits. What a
+dead subflow had goes back, in the order of the data (Fig. 5).
 """
 
 from __future__ import annotations
@@ -76,22 +77,26 @@ def _begin(s: Any, now: int) -> None:
 
 
 @compiled
-def score(s: Any) -> float:
-    """Equation 1: the free share of the window over the delay expected by equation 2."""
-    queued = s.queue_to - s.queue_from
-    free = s.cwnd - in_flight(s) - queued
-    if free <= 0:
-        return 0.0
+def delay(s: Any, queued: int) -> float:
+    """Time (ns) until a segment has arrived before which others wait: equation 2."""
     lost = s.loss_seen
     timeout = lost * s.rto
-    delay = (queued // s.cwnd) * (timeout + (1.0 - lost) * s.srtt)
-    delay += timeout + (1.0 - lost) * s.srtt / 2.0
-    return float(free / s.cwnd / delay)
+    waiting = (queued // s.cwnd) * (timeout + (1.0 - lost) * s.srtt)
+    return float(waiting + timeout + (1.0 - lost) * s.srtt / 2.0)
+
+
+@compiled
+def score(s: Any) -> float:
+    """Equation 1: the free share of the window over the delay expected by equation 2."""
+    free = s.cwnd - in_flight(s)
+    if free <= 0:
+        return 0.0
+    return float(free / s.cwnd / delay(s, 0))
 
 
 @compiled
 def assign(S: Any, c: Any) -> bool:
-    """Give the best subflow a window of data that nobody has; whether there was one."""
+    """Give the best subflow a segment that nobody has; whether it got one."""
     limit = min(c.data_end, c.edge)
     if c.data_nxt >= limit:
         return False
@@ -109,10 +114,30 @@ def assign(S: Any, c: Any) -> bool:
     if best < 0:
         return False
     s = S.sub[best]
+    if _sooner(S, c, best, limit - c.data_nxt):
+        return False
     s.queue_from = c.data_nxt
-    c.data_nxt = min(limit, c.data_nxt + s.cwnd)
+    c.data_nxt += 1
     s.queue_to = c.data_nxt
     return True
+
+
+@compiled
+def _sooner(S: Any, c: Any, best: int, waiting: int) -> bool:
+    """Whether another subflow delivers all that waits before the best one delivers a segment.
+
+    It has segments under way then, or else the better score: so an ACK comes or a timer ends, and
+    what waits is looked at again.
+    """
+    own = delay(S.sub[best], 0)
+    for si in range(c.sub0, c.sub0 + c.sub_n):
+        o = S.sub[si]
+        if si == best or not usable(o) or o.stale != 0:
+            continue
+        ahead = waiting + in_flight(o) + o.queue_to - o.queue_from
+        if delay(o, ahead) < own:
+            return True
+    return False
 
 
 @compiled

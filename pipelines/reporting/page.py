@@ -63,6 +63,11 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     ("league", "The league", ("league:standings", "league:drawings")),
+    (
+        "streams",
+        "MP-CDG: streams, network, throughput",
+        ("qos:streams", "qos:network", "qos:throughput"),
+    ),
     ("tcco", "TCCO, trained here", ("trained:tcco",)),
     ("nuwa", "Nuwa-RL, trained here", ("trained:nuwa",)),
     ("macc", "MA-CC, trained here", ("trained:macc",)),
