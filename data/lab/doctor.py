@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +131,10 @@ def examine() -> list[Check]:
             False,
         )
     )
-    checks.append(
-        (
-            "LIA registered (done by the first run)",
-            coupled.registered,
-            "cczoo lab run smartsbd-sb --out /tmp/lab",
-            False,
-        )
-    )
+    for cc, name in coupled.COUPLED.items():
+        mend = f"cczoo lab run SCENARIO --out /tmp/lab, SCENARIO with cc: {cc}"
+        title = f"{cc} registered (done by the first run that asks for it)"
+        checks.append((title, partial(coupled.registered, name), mend, False))
     return [Check(name, _holds(test), mend, needed) for name, test, mend, needed in checks]
 
 
