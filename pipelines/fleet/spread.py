@@ -81,8 +81,6 @@ def _on_cluster(work: Work, items: Sequence[Any], show: Show) -> list[Any]:
                 "for want of memory perhaps: look into Ray's own logs"
             ) from None
         raise
-    finally:
-        parallel.stop()
     return [found[number] for number in range(len(items))]
 
 

@@ -32,7 +32,7 @@ def test_ray_makes_the_same_store_whatever_dies(tmp_path: Path, monkeypatch) -> 
     take([tmp_path / "logs"], tmp_path / "here")
     monkeypatch.setenv("RAY_ADDRESS", "local")
     # Each log is a task of its own; the process of the second is killed with its files half done.
-    monkeypatch.setattr("data.fleet.ingest.SHARD_BYTES", 1)
+    monkeypatch.setattr("data.fleet.ingest._portions", lambda units: [(unit,) for unit in units])
     spread, killed = spread_over(None), tmp_path / "killed"
 
     def dies_once(work, items, show):
