@@ -11,9 +11,16 @@ from pipelines import lazy
 
 OWN: dict[str, str] = {"sbd": "pipelines.sbd.train.command"}
 """Family with trainings of its own -> their module; all others use `pipelines.train_family`."""
-TASKS: dict[str, tuple[str, str]] = {
-    name: (OWN.get(name, "pipelines.train_family"), line.summary) for name, line in FAMILIES.items()
-} | {name: ("pipelines.rl.command", line.summary) for name, line in AGENTS.items()}
+TASKS: dict[str, tuple[str, str]] = (
+    {
+        name: (OWN.get(name, "pipelines.train_family"), line.summary)
+        for name, line in FAMILIES.items()
+    }
+    | {name: ("pipelines.rl.command", line.summary) for name, line in AGENTS.items()}
+    | {
+        "offline": ("pipelines.offline.train", "learn an agent from logged decisions alone"),
+    }
+)
 """Name -> (module with ``add_arguments``, ``run`` and ``EXAMPLE``, one line of help)."""
 COMPARED = {name: ("pipelines.rl.command", line.summary) for name, line in COMPARISONS.items()}
 """The same of what agents are compared with, which docs/training.md lists."""
@@ -22,6 +29,7 @@ EXAMPLE = """examples:
   cczoo train sbd all --features data/processed/sbd.parquet --events data/interim/events
   cczoo train sbd --help    # every training of shared bottlenecks
   cczoo train macc --set steps=20000
+  cczoo train offline tcco --method cql --decisions data/decisions/mine
   cczoo train macc-qmix     # docs/training.md lists all comparisons and ablations of the agents"""
 
 

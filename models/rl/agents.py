@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from data.errors import unknown_name
@@ -63,6 +64,17 @@ KNOWN: dict[str, Agent] = {
 }
 """Those whose best return is known, for tests and benchmarks."""
 
+OFFLINE: dict[str, Agent] = {
+    f"tcco-{method}": replace(AGENTS["tcco"], summary=f"TCCO, learned from logs alone ({words})")
+    for method, words in {
+        "bc": "behaviour cloning",
+        "cql": "discrete CQL",
+        "iql": "IQL",
+        "ensemble": "a pessimistic ensemble",
+    }.items()
+}
+"""What `models.offline` leaves: networks of the agent that logs were learned for."""
+
 
 def agent(name: str) -> Agent:
     """An agent by its name.
@@ -72,7 +84,7 @@ def agent(name: str) -> Agent:
     UserError
         With the nearest name, where there is none.
     """
-    known = AGENTS | COMPARISONS | KNOWN
+    known = AGENTS | COMPARISONS | KNOWN | OFFLINE
     if name not in known:
         raise unknown_name("agent", name, known)
     return known[name]

@@ -15,6 +15,7 @@ from data.errors import UserError
 from data.files import write_text
 from models.envs import samplers
 from models.rl import agents, checkpoint
+from models.rl import start as start_weights
 from models.rl.best import TEST
 from models.rl.judge import greedy_returns
 from models.rl.params import Run
@@ -88,6 +89,7 @@ def train(
     watch: Watch | None = None,
     stop: Callable[[], bool] = lambda: False,
     judge: int = 0,
+    begin: Path | None = None,
 ) -> Trained:
     """Train an agent.
 
@@ -107,6 +109,8 @@ def train(
         Asked after each round whether to end early, with a checkpoint.
     judge : int
         Episodes in which to judge the best network's greedy policy at the end.
+    begin : Path, optional
+        Folder of another training, whose network this one begins with.
 
     Returns
     -------
@@ -129,6 +133,8 @@ def train(
         try:
             if found:
                 go_on(algorithm, name, params, found)
+            elif begin is not None:
+                start_weights.put(algorithm, begin)
             trained = _run(algorithm, name, params, out, watch, stop)
             if judge and trained.whole:
                 module = algorithm.best.module(algorithm)
@@ -207,6 +213,8 @@ def go_on(algorithm: Any, name: str, params: Run, path: Path) -> None:
         When the checkpoint is of another agent or of other settings.
     """
     tree = checkpoint.read(path)
+    if "offline" in tree:
+        raise UserError(f"{path}: learned from logs: begin a training by --start {path.parent}")
     if tree["agent"] != name:
         raise UserError(f"{path}: a training of {tree['agent']!r}, not of {name!r}")
     # A setting that came later than the checkpoint had its default value then.

@@ -17,6 +17,7 @@ EXAMPLE = """examples:
   cczoo train nuwa --tune 20             # search the settings in 20 trainings
   cczoo train tcco --set env.sampler=mixed_paths --judge 32 --json    # beside policies by hand
   cczoo train tcco --params params.full.yaml --resume --verdict reports/reference/tcco
+  cczoo train tcco --start reports/offline/tcco-cql/seed-7    # go on from what logs taught
   RAY_ADDRESS=10.0.0.1:6379 cczoo train macc --set runners=8    # sample on a cluster"""
 
 
@@ -41,6 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, help="trainings, one after the other (default: 1)")
     parser.add_argument("--out", type=Path, help="checkpoints, curves (default: reports/rl/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    parser.add_argument(
+        "--start",
+        type=Path,
+        metavar="FOLDER",
+        help="begin with the network of another training, as `cczoo train offline` leaves it: its "
+        "sizes, environment and scale of inputs hold, and random actions begin at 0.1, unless "
+        "--set says otherwise",
+    )
     parser.add_argument(
         "--judge",
         type=int,
@@ -74,10 +83,16 @@ def run(args: argparse.Namespace) -> int:
     args.seeds = budget.seeds if args.seeds is None else args.seeds
     if args.seeds < 1 or args.tune < 0 or (args.judge or 0) < 0:
         raise UserError("--seeds must be at least 1, --tune and --judge at least 0")
+    if args.start is not None and (args.tune or args.verdict is not None):
+        raise UserError("--start: of a training alone, without --tune and --verdict")
     if args.verdict is not None and (args.tune or args.task not in agents.AGENTS):
         raise UserError(
             f"--verdict: of a training of {', '.join(agents.AGENTS)} alone, and not of a search"
         )
+    if args.start is not None:
+        from models.rl import start
+
+        settings = agents.merged(start.settings(args.start, args.task), settings)
     params = agents.settings(args.task, settings)
     out = args.out or Path("reports/rl") / given.folder(args, params)
     if args.verdict is not None:
@@ -143,6 +158,7 @@ def _train(args: argparse.Namespace, params: Run, out: Path) -> tuple[dict[str, 
                     watch=watch,
                     stop=stop,
                     judge=0 if where else judged,
+                    begin=args.start,
                 )
             summary: dict[str, Any] = {
                 **_summary(found),

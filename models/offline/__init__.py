@@ -1,0 +1,1 @@
+"""Agents that learn from logged decisions alone, and what logs can say of a policy."""
