@@ -153,7 +153,8 @@ class Method(lightning.LightningModule):
         least = settings.last_rate / settings.rate if settings.rate else 1.0
 
         def share(update: int) -> float:
-            return max(least, 1.0 - (1.0 - least) * update / settings.updates)
+            left = 1.0 - (1.0 - least) * update / settings.updates
+            return max(float(least), float(left))
 
         falling = torch.optim.lr_scheduler.LambdaLR(adam, share)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
