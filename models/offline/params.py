@@ -67,7 +67,7 @@ class Conservative(Offline):
     """Weight of what keeps the values of actions that weren't logged low."""
     double: bool = True
     """Whether the network chooses the action after, which the target values; otherwise the target
-    does both, as in TorchRL."""
+    does both."""
 
 
 class Implicit(Offline):

@@ -10,7 +10,7 @@ from models.rl.learners.q import td_errors
 
 
 class ConservativeMethod(Method):
-    """Half the squared error of one step and ``alpha`` times CQL's term, as in TorchRL's loss."""
+    """Half the squared error of one step and ``alpha`` times CQL's term."""
 
     def make(self) -> None:
         """Set the target aside."""
