@@ -46,15 +46,10 @@ def torchrls_loss(method):
     return loss
 
 
-@pytest.mark.filterwarnings("ignore:No target network updater")
-def test_cqls_term_and_its_gradient_are_torchrls_on_a_shared_batch():
+def shared_batch(method):
+    """Rows of one subflow: as our losses take them, and as TorchRL's do."""
     from tensordict import TensorDict
 
-    torch.manual_seed(3)
-    method = ConservativeMethod(Layout((0,), (5,), (6,), 1), SETTINGS)
-    with torch.no_grad():
-        for one in method.aside.parameters():
-            one += 0.1 * torch.randn_like(one)
     rows, inputs = 32, method.agent.layout.features
     seen = torch.randn(rows, 2, 1, inputs)
     actions, rewards = torch.randint(5, (rows, 1, 1)), torch.randn(rows, 1)
@@ -65,23 +60,42 @@ def test_cqls_term_and_its_gradient_are_torchrls_on_a_shared_batch():
         "terminated": terminated,
         "known": torch.ones(rows, 1, dtype=torch.bool),
     }
-    ours = method.losses(batch, seen, rewards)
-    ours["conservatism"].backward()
-    loss = torchrls_loss(method)
     after = {"observation": seen[:, 1, 0], "reward": rewards, "done": terminated,
              "terminated": terminated}  # fmt: skip
     given = {"observation": seen[:, 0, 0], "action": actions[:, 0, 0],
              "next": TensorDict(after, [rows])}  # fmt: skip
-    theirs = loss(TensorDict(given, [rows]))
-    theirs["loss_cql"].backward()
+    return (batch, seen, rewards), TensorDict(given, [rows])
+
+
+@pytest.mark.filterwarnings("ignore:No target network updater")
+def test_discrete_cql_and_its_gradient_are_torchrls_on_a_shared_batch():
+    """While the target is the network itself: TorchRL values what comes next by the latter."""
+    torch.manual_seed(3)
+    method = ConservativeMethod(Layout((0,), (5,), (6,), 1), SETTINGS)
+    given, same = shared_batch(method)
+    ours = method.losses(*given)
+    (ours["td"] + ours["conservatism"]).backward()
+    loss = torchrls_loss(method)
+    theirs = loss(same)
+    (theirs["loss_qvalue"] + theirs["loss_cql"]).backward()
+    assert float(ours["td"]) == pytest.approx(float(theirs["loss_qvalue"]), rel=1e-5)
     assert float(ours["conservatism"]) == pytest.approx(float(theirs["loss_cql"]), rel=1e-5)
     for mine, other in zip(method.agent.net.parameters(), loss.parameters(), strict=True):
         assert torch.allclose(mine.grad, other.grad, atol=1e-5)
-    # The error of one step is checked by hand: the target values the best action by itself.
+
+
+def test_the_error_of_one_step_is_against_the_target_that_was_set_aside():
+    torch.manual_seed(3)
+    method = ConservativeMethod(Layout((0,), (5,), (6,), 1), SETTINGS)
     with torch.no_grad():
-        taken = Flat(method.agent.net)(seen[:, 0, 0]).gather(1, actions[:, 0])[:, 0]
+        for one in method.aside.parameters():
+            one += 0.1 * torch.randn_like(one)
+    (batch, seen, rewards), _ = shared_batch(method)
+    ours = method.losses(batch, seen, rewards)
+    with torch.no_grad():
+        taken = Flat(method.agent.net)(seen[:, 0, 0]).gather(1, batch["actions"][:, 0])[:, 0]
         later = Flat(method.aside)(seen[:, 1, 0]).max(1).values
-    error = taken - rewards[:, 0] - SETTINGS.gamma * ~terminated[:, 0] * later
+    error = taken - rewards[:, 0] - SETTINGS.gamma * ~batch["terminated"][:, 0] * later
     assert float(ours["td"]) == pytest.approx(0.5 * float(error.square().mean()), rel=1e-5)
 
 
