@@ -85,7 +85,8 @@ def learn(
         raise UserError(f"{out}: holds a training already: give --resume, or another --out")
     if found:
         _check_same(found, name, source)
-        curve = json.loads((out / CURVE).read_text(encoding="utf-8"))
+        points = json.loads((out / CURVE).read_text(encoding="utf-8"))
+        curve = [{key: v for key, v in one.items() if key != "steps"} for one in points]
         return Learned(out, found, curve)
     module = fitted(name, source, watch)
     return Learned(out, save(name, module, source, out), module.curve)

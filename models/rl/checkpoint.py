@@ -89,7 +89,9 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         head = msgpack.unpackb((path / "state.msgpack").read_bytes(), strict_map_key=False)
-        blob = zstd.decompress((path / "arrays.zst").read_bytes())
+        packed = (path / "arrays.zst").read_bytes()
+        # A tree without arrays has written nothing, not even a frame.
+        blob = zstd.decompress(packed) if packed else b""
         if head["format"] != FORMAT:
             raise ValueError(f"format {head['format']} instead of {FORMAT}")
         if zlib.crc32(blob) != head["sum"]:

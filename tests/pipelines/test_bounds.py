@@ -23,6 +23,7 @@ from pipelines.params import Params
 LOWER = (annotated_types.Ge, annotated_types.Gt)
 UPPER = (annotated_types.Le, annotated_types.Lt)
 CONTENT = {
+    "data.decisions.schema.About": "of a file of decisions; an action may have any sign",
     "models.sbd.accumulate.VerdictSettings": "fitted, of a kept entry",
     "models.sbd.conditions.clusters.Clusters": "fitted, of groups.json",
     "models.meta.FeatureSpec": "of a kept entry; a feature may have any range",

@@ -48,7 +48,7 @@ def test_comparisons_are_trained_by_name_and_do_not_bury_the_agents(
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     printed = capsys.readouterr().out
-    assert "sbd|qos|tcco|nuwa|macc ..." in printed
+    assert "sbd|qos|tcco|nuwa|macc|offline ..." in printed
     assert "docs/training.md" in printed
     page = Path("docs/training.md").read_text(encoding="utf-8")
     for name, line in COMPARISONS.items():

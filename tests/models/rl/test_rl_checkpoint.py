@@ -86,3 +86,9 @@ def test_objects_are_neither_written_nor_made(tmp_path):
     (path / "state.msgpack").write_bytes(raw.replace(b"'|b1'", b"'|O8'"))
     with pytest.raises(UserError, match="no checkpoint of this version"):
         checkpoint.read(path)
+
+
+def test_a_checkpoint_without_arrays_is_read(tmp_path):
+    """Networks learned from logs have no ring, no moments and no generators beside them."""
+    plain = TREE | {"run": {"steps": 3}}
+    assert checkpoint.read(checkpoint.write(tmp_path, 1, plain))["run"] == {"steps": 3}
