@@ -34,6 +34,7 @@ def nuwa_tanh(options: Options) -> Source:
     import numpy as np
 
     from export.forms.table import Table
+    from export.onnx.graph import tanh_file
     from export.source import Source
     from export.tanh import stated_error, tanh_curve
     from features.spec import Feature
@@ -56,7 +57,7 @@ def nuwa_tanh(options: Options) -> Source:
         threshold=0.0,
         form=Table((feature,), ("shrink", "grow"), 0, curve),
         no_form="",
-        onnx=b"",
+        onnx=tanh_file((feature,), "nuwa-tanh", ("shrink", "grow")),
         values=values,
         probability=np.tanh(values[:, 0]),
         quantization_error=dict(stated_error(curve)),

@@ -26,6 +26,7 @@ STRAIGHT: dict[str, str] = {
     "tree": "c_if_else.j2",
     "trees": "c_trees_if_else.j2",
     "linear": "c_linear.j2",
+    "lut": "c_lut.j2",
     "mlp": "bpf_mlp.j2",
     "rbf": "bpf_rbf.j2",
 }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from data.errors import UserError
 from export.lower.ensemble import as_added, as_ensemble
 from export.lower.prepare import NotLowerable, Prepared, prepare
+from export.onnx.graph import graph_file
 from features.spec import Feature
 from models.trees import MEAN, AddedTrees, TreeEnsemble
 
@@ -38,9 +39,7 @@ def convert_trees(
     UserError
         When they are trees of a kind that has no such form.
     """
-    from onnx import TensorProto, checker, helper
-
-    from export.onnx.metadata import OPSET, metadata
+    from onnx import TensorProto, helper
 
     try:
         prepared = prepare(estimator, tuple(features), labels, 0.5)
@@ -52,7 +51,7 @@ def convert_trees(
         "TreeEnsembleRegressor", ["features"], ["sums"], domain="ai.onnx.ml", **attributes
     )
     constants = []
-    shape: list[str | int | None] = ["N"]
+    columns = None if prepared.binary else len(labels)
     if prepared.binary:
         ensemble.output[0] = "scores"
         constants = [helper.make_tensor("flat", TensorProto.INT64, [1], [-1])]
@@ -62,7 +61,6 @@ def convert_trees(
             helper.make_node(link, ["chosen"], ["probability"]),
         ]
     else:
-        shape.append(len(labels))
         # Not as base_values: ONNX Runtime leaves them out of a sum that no tree adds to.
         constants = [helper.make_tensor("priors", TensorProto.FLOAT, [len(priors)], priors)]
         nodes = [
@@ -70,19 +68,9 @@ def convert_trees(
             helper.make_node("Add", ["sums", "priors"], ["margins"]),
             helper.make_node(link, ["margins"], ["scores"]),
         ]
-    graph = helper.make_graph(
-        nodes,
-        name,
-        [helper.make_tensor_value_info("features", TensorProto.FLOAT, [None, len(features)])],
-        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, shape)],
-        constants,
+    return graph_file(
+        nodes, constants, features, name, labels, settings, columns=columns, extra=extra
     )
-    imports = [helper.make_opsetid(domain, version) for domain, version in OPSET.items()]
-    model = helper.make_model(graph, opset_imports=imports, producer_name="cczoo")
-    model.ir_version = 8
-    helper.set_model_props(model, {**metadata(features, labels, settings), **(extra or {})})
-    checker.check_model(model)
-    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _of_two(prepared: Prepared) -> tuple[dict[str, Any], str]:

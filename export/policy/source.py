@@ -102,7 +102,7 @@ def source(policy: Policy, version: str, decisions: Recorded) -> Source:
         labels=labels,
         threshold=0.5,
         form=None,
-        no_form="a policy's network, which has no integer form",
+        no_form=f"a policy's network has no integer form; cczoo distill {policy.name} makes a tree",
         onnx=content,
         values=rows,
         probability=meant,

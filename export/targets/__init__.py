@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from data.errors import UserError, unknown_name
+from export.functions import FUNCTIONS
+from models.store import POLICY
 
 if TYPE_CHECKING:
     from export.params import Options, VerifyParams
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 TREES = ("tree", "forest", "trees")
 PLAIN = (*TREES, "linear", "lut", "mlp", "rbf")
 """Kinds without a state, of any number of features."""
+PLAIN_NETWORKS = ("dueling", "actor")
+"""Networks of policies that decide by one observation."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Registered:
 
 
 TARGETS: dict[str, Registered] = {
-    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "mlp", "rbf")),
+    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "lut", "mlp", "rbf")),
     "c": Registered("export.targets.c", PLAIN),
     "json": Registered("export.targets.json", (*PLAIN, "grid", "gru", "lstm")),
     "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
@@ -121,8 +125,16 @@ def carrying(kinds: set[str], features: int) -> list[str]:
 
 def targets_of(model: ZooModel) -> list[str]:
     """Names of the targets that can carry a zoo entry."""
-    has = {model.meta.kind} if "model.json" in model.meta.files else set()
-    has |= {"float"} if "model.onnx" in model.meta.files else set()
+    files = model.meta.files
+    has = {model.meta.kind} if "model.json" in files else set()
+    if POLICY in files and not has:
+        # What others answer depends on a state, and no table has one.
+        return (
+            carrying({"float"}, len(model.meta.features))
+            if model.meta.kind in PLAIN_NETWORKS
+            else ["onnx"]
+        )
+    has |= {"float"} if "model.onnx" in files or model.meta.name in FUNCTIONS else set()
     return carrying(has, len(model.meta.features))
 
 

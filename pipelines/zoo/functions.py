@@ -39,7 +39,8 @@ def write(name: str, zoo: Path) -> Path:
     error = _rounded(source.quantization_error)
     origin = Origin(source.family, f"cczoo zoo release {name}", source.feature_settings)
     found = describe(
-        replace(source, quantization_error=error),
+        # Its ONNX form is that of the function itself, made anew by each export.
+        replace(source, quantization_error=error, onnx=b""),
         {**origin.meta(), "version": source.version},
         {"headline": {}, "error": error},
         _card(source, origin),

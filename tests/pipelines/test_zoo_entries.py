@@ -33,7 +33,7 @@ def test_function_is_listed_and_shown(zoo, capsys):
     assert main(["zoo", "list", "--zoo", str(zoo), "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["nuwa-tanh"]["kind"] == "lut"
-    assert rows["nuwa-tanh"]["targets"] == ["c", "json", "lut", "python"]
+    assert rows["nuwa-tanh"]["targets"] == ["bpf", "c", "json", "lut", "onnx", "python"]
     assert main(["zoo", "show", "nuwa-tanh", "--zoo", str(zoo)]) == 0
     card = capsys.readouterr().out
     error = store.load("nuwa-tanh", zoo).meta.quantization_error["largest_error"]
@@ -125,3 +125,14 @@ def test_drift_is_refused_and_mended(zoo, tmp_path, monkeypatch, capsys):
     (tmp_path / "README.md").write_text("no marker\n")
     assert main(check) == 2
     assert "put it back" in capsys.readouterr().err
+
+
+def test_whatever_is_released_reaches_a_kernel_or_says_why_not(capsys):
+    assert main(["zoo", "list", "--json"]) == 0
+    rows = {row["name"]: row["targets"] for row in json.loads(capsys.readouterr().out)}
+    alone = {name for name, targets in rows.items() if not {"c", "bpf", "onnx"} <= set(targets)}
+    assert all("onnx" in rows[name] for name in alone)
+    # A convolution over series has no integer form, and of a policy there is a tree.
+    assert alone == {"smartsbd-neural", "tcco", "nuwa-rl", "macc-tcp", "macc-aqm"}
+    assert main(["export", "macc-tcp", "-t", "c", "--out", "unused"]) == 2
+    assert "cczoo distill macc-tcp" in capsys.readouterr().err

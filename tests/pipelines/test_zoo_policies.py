@@ -110,9 +110,9 @@ def test_observations_of_another_definition_are_refused(zoo, monkeypatch):
         player("macc-tcp", zoo=zoo)
 
 
-def test_the_zoo_lists_policies_and_nothing_exports_them(zoo, capsys):
+def test_the_zoo_lists_policies_and_what_exports_them(zoo, capsys):
     assert main(["zoo", "list", "--zoo", str(zoo), "--json"]) == 0
-    assert [row["targets"] for row in json.loads(capsys.readouterr().out)] == [[], []]
+    assert [row["targets"] for row in json.loads(capsys.readouterr().out)] == [["lut", "onnx"]] * 2
     assert main(["zoo", "show", "macc-aqm", "--zoo", str(zoo)]) == 0
     assert "# macc-aqm" in capsys.readouterr().out
     assert store.names(zoo) == []
