@@ -31,6 +31,9 @@ class Distill(Strict):
     """Whether a round learns from the rows of those before too (DAgger)."""
     views: tuple[str, ...] = ("present", "all")
     """What trees may see: everything, or all but changes over time; the better one is kept."""
+    steered: int = Field(0, ge=0, le=100)
+    """Generations of a search by return for a tree that steers windows (`models.distill.steered`),
+    beside those that imitate; each plays 14 times as many episodes as there are lanes."""
     least: int = Field(4, ge=1)
     """Rows that a leaf is made of at least."""
     tolerance: float = Field(0.002, ge=0, le=1)

@@ -18,6 +18,7 @@ from features.derived import Change
 from models.distill.params import Distill
 from models.distill.rollout import Rows, Task, play, returns
 from models.distill.scores import by_scores
+from models.distill.steered import STEERED, searched
 from models.distill.tree import Student, fitted
 from models.envs.samplers import TRAINING, VALIDATION
 
@@ -107,10 +108,21 @@ def distil(task: Task, params: Distill, say: Say = lambda text: None) -> Found:
             fits.append((tried[-1], whole))
             say(f"round {number + 1}, sees {view}: {tried[-1].mean:.4f}, {student.leaves} leaves")
         acting = max(tried[-len(params.views) :], key=lambda one: one.mean).student
-    best, whole = max(fits, key=lambda one: one[0].mean)
+
+    def told(number: int, student: Student) -> None:
+        tried.append(_tried(task, params, student))
+        fits.append((tried[-1], whole))
+        say(f"generation {number + 1}: {tried[-1].mean:.4f}, {student.leaves} leaves")
+
+    if params.steered:
+        searched(task, params, told)
+    allowed = [one for one in fits if one[0].student.leaves <= params.leaves]
+    best, whole = max(allowed, key=lambda one: one[0].mean)
     sizes: dict[int, Student] = {}
     smaller: list[Tried] = []
-    for leaves in (size for size in SIZES if size <= params.leaves):
+    # A tree that steers is as large as it is: what there are rows of are the teacher's actions.
+    refitted = () if best.student.view == STEERED else SIZES
+    for leaves in (size for size in refitted if size <= params.leaves):
         view, number = best.student.view, best.student.round
         student = _fit(task, params, whole, view, number, leaves)
         sizes[leaves] = student

@@ -28,6 +28,11 @@ action would cost (VIPER). The round, what the tree may see and its size are cho
 validation episodes in which it acts. Then both play the same episodes of the test, which nothing
 was chosen by: differences are of the teacher's return, paired by seed, with 95 % intervals.
 
+A network decides by what it remembers, and where a tree has erred that memory is one which it was
+never trained with. `--set steered=7` therefore searches for a tree of another kind beside these: it
+goes to a share of what a path holds, which depends on the path, and is found by its return alone
+(`models/distill/steered.py`). Whichever does best in validation is kept.
+
 A tree sees whole numbers: what the agent observes, ratios such as RTT over base RTT or window over
 bottleneck times base RTT, and their changes over 1, 5 and 20 intervals. `features/derived.py`
 defines them, and `cczoo export NAME -t c` writes C of the same definitions beside the tree.

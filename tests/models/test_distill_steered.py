@@ -1,0 +1,72 @@
+"""The tree that steers to a window, searched for by its return."""
+
+import numpy as np
+import pytest
+import random_policies
+
+from data.errors import UserError
+from models.distill import steered
+from models.distill.params import Distill
+from models.distill.rollout import Task
+from models.distill.search import distil
+
+SMALL = Distill(rounds=1, lanes=2, steps=12, seeds=2, episodes=1, steered=2, views=("present",))
+
+
+@pytest.fixture(scope="module")
+def task():
+    teacher = random_policies.policy("tcco")
+    return Task(teacher, teacher)
+
+
+def plain(share):
+    """A steering that knows of no kinds of paths."""
+    return np.array([share, share, share, 0.0, 0.0, 0.7, 0.0, 2.0, -1.0])
+
+
+def test_with_one_share_it_tracks(task):
+    """It goes to where the nearest number of steps leads, as the tracking script does."""
+    names = [feature.name for feature in task.deriver(1).features]
+    rng = np.random.default_rng(1)
+    row = rng.integers(0, 1 << 20, (5000, len(names)))
+    row[:, names.index("cwnd_over_held")] = rng.integers(900, 1700, 5000)
+    row[:, names.index("expflag")] = rng.integers(0, 2, 5000)
+    share = row[:, names.index("cwnd_over_held")] / 1024
+    delta = np.clip(np.floor((1.25 - share) * 16 + 0.5), -2, 2)
+    delta = np.where(row[:, names.index("expflag")] > 0, np.maximum(delta, 1), delta)
+    acted = steered.student(task, plain(1.25)).act(row)
+    np.testing.assert_array_equal(acted, delta + 2)
+
+
+def test_shares_depend_on_the_path(task):
+    numbers = plain(1.25)
+    numbers[[0, 2]] = 1.8, 0.8
+    student = steered.student(task, numbers)
+    assert (student.leaves, student.depth) == (84, 8)
+    names = [feature.name for feature in task.deriver(1).features]
+    row = np.zeros((3, len(names)), np.int64)
+    row[:, names.index("base_rtt_us")] = 5_000, 20_000, 100_000
+    row[:, names.index("cwnd_over_held")] = 1.25 * 1024
+    row[:, names.index("held_segments")] = 500
+    row[:, names.index("rate_over_peak")] = 1000
+    assert student.act(row).tolist() == [4, 2, 0]
+    # While there is growth to be had nobody stays.
+    row[:, names.index("expflag")] = 1
+    assert student.act(row).tolist() == [4, 3, 3]
+
+
+def test_the_search_competes_with_imitations_in_validation(task):
+    said = []
+    found = distil(task, SMALL, said.append)
+    views = [one.student.view for one in found.tried]
+    assert views[:3] == ["present", "steered", "steered"]
+    assert sum(line.startswith("generation") for line in said) == 2
+    top = max(one.mean for one in found.tried)
+    chosen = next(one for one in found.tried if one.student is found.chosen)
+    assert chosen.mean >= top - SMALL.tolerance * abs(top)
+
+
+def test_only_windows_of_paths_are_steered():
+    team = random_policies.policy("macc")
+    with pytest.raises(UserError, match="leave it at 0"):
+        distil(Task(team.only("macc-tcp"), team), SMALL)
