@@ -1,13 +1,14 @@
 """Speed and memory of a store: one process, two, two Ray nodes, and nodes that are killed.
 
 The lab's logs of one city are written again under other names, tokens and days until there are
-enough. `cczoo ingest --into` and `cczoo features --store` take them as a user would. Processes are
-looked at in /proc: peak resident memory of each, CPU seconds of all. On the two nodes (`ray
-start`, one CPU each) the same is done twice, the second time with a worker's process killed once
-a fifth of the files is written, and then the second node with all that runs on it; in the end all
-stores have to hold the same rows.
+enough. `cczoo ingest --into` and `cczoo features sbd|decisions --store` take them as a user would.
+Processes are looked at in /proc: peak resident memory of each, CPU seconds of all. On the two nodes
+(`ray start`, one CPU each) the same is done twice, the second time with a worker's process killed
+in each step once a fifth of the files is written, and with the second node killed too, with all
+that runs on it, in the second step; in the end all stores have to hold the same rows. Last, one
+process does all of it for `--more` times as many connections, to see whether its memory grows.
 
-    python benchmarks/fleet.py [--connections 600] [--json]
+    python benchmarks/fleet.py [--connections 600] [--more 3] [--json]
 """
 
 from __future__ import annotations
@@ -37,7 +38,16 @@ sys.path.insert(0, str(ROOT))
 from data.stream import decompressed  # noqa: E402
 
 RAW = ROOT / "data" / "raw" / "smartsbd-paper" / "frankfurt"
-STEPS = ("ingest", "features")
+STEPS = {"ingest": "logs", "features": "sbd", "decisions": "decisions-tcco"}
+"""Step -> table that it fills."""
+KEYS = {
+    "logs": ["kind", "source", "connection", "line"],
+    "sbd": ["source", "connection", "window", "subflow_a", "subflow_b"],
+    "decisions-tcco": ["run", "step", "subflow"],
+}
+"""Table -> what tells its rows apart."""
+KILLED = (1, 2, 1)
+"""What dies in each step of the last run."""
 DAYS = 4
 MOST_MB = 500
 """Peak resident memory that a process may reach, whatever the number of connections."""
@@ -45,6 +55,8 @@ LOOK_S = 0.3
 TICK = os.sysconf("SC_CLK_TCK")
 RUNS = {"1 process": 1, "2 processes": 2, "2 nodes": None, "killed": None}
 """Name -> processes, or none for the two nodes."""
+MORE = "more"
+"""Name of the run of many connections."""
 Disturb = Sequence[tuple[float, Callable[[Sequence[int]], None]]]
 """(share of the files that are written, what to do with the workers that are busy then)."""
 
@@ -136,26 +148,26 @@ def night(
     jobs: int | None,
     environment: dict[str, str],
     expected: dict[str, int],
-    disturb: Sequence[Disturb] = ((), ()),
+    disturb: Sequence[Disturb] = ((), (), ()),
 ) -> dict[str, Any]:
-    """Ingest and features into a new store."""
+    """Ingest, features and decisions into a new store."""
 
     def files(table: str) -> int:
         made = (store / table).glob("*=*/**/*.parquet")
         return sum(1 for _ in made)
 
     options = [] if jobs is None else ["--jobs", jobs]
-    words = {
-        "logs": ["ingest", logs, "--into", store, "--root", logs, *options],
-        "sbd": ["features", "sbd", "--store", store, *options],
-    }
-    both = {
-        command[0]: cczoo(command, partial(files, table), expected.get(table, 0), environment, todo)
-        for (table, command), todo in zip(words.items(), disturb, strict=True)
-    }
-    expected.setdefault("logs", files("logs"))
-    expected.setdefault("sbd", files("sbd"))
-    return both
+    words = (
+        ["ingest", logs, "--into", store, "--root", logs, *options],
+        ["features", "sbd", "--store", store, *options],
+        ["features", "decisions", "tcco", "--behaviour", "lia", "--store", store, *options],
+    )
+    found = {}
+    for (step, table), command, todo in zip(STEPS.items(), words, disturb, strict=True):
+        most = expected.get(table, 0)
+        found[step] = cczoo(command, partial(files, table), most, environment, todo)
+        expected.setdefault(table, files(table))
+    return found
 
 
 def contents(store: Path, table: str) -> pl.DataFrame:
@@ -164,19 +176,16 @@ def contents(store: Path, table: str) -> pl.DataFrame:
 
     rows = pl.from_arrow(DeltaTable(store / table).to_pyarrow_table())
     assert isinstance(rows, pl.DataFrame)
-    keys = ["kind", "source", "connection", "line"] if table == "logs" else [
-        "source", "connection", "window", "subflow_a", "subflow_b"
-    ]  # fmt: skip
-    return rows.sort(keys)
+    return rows.sort(KEYS[table])
 
 
 def same(one: Path, other: Path) -> bool:
     """Whether two stores hold the same rows."""
-    return all(contents(one, table).equals(contents(other, table)) for table in ("logs", "sbd"))
+    return all(contents(one, table).equals(contents(other, table)) for table in KEYS)
 
 
 def kills(second: subprocess.Popen[bytes]) -> Iterator[Disturb]:
-    """For ingest a worker's process, for features the node too."""
+    """In each step a worker's process, for features the node too."""
 
     def worker(busy: Sequence[int]) -> None:
         os.kill(busy[0], signal.SIGKILL)
@@ -186,6 +195,7 @@ def kills(second: subprocess.Popen[bytes]) -> Iterator[Disturb]:
 
     yield [(0.2, worker)]
     yield [(0.2, worker), (0.4, node)]
+    yield [(0.2, worker)]
 
 
 def every(folder: Path, connections: int, only: str | None, skip: str) -> dict[str, Any]:
@@ -202,7 +212,7 @@ def every(folder: Path, connections: int, only: str | None, skip: str) -> dict[s
             before = os.getloadavg()[0]
             shutil.rmtree(store, ignore_errors=True)
             with contextlib.ExitStack() as stack:
-                environment, todo = {}, [(), ()]
+                environment, todo = {}, [(), (), ()]
                 if jobs is None:
                     shutil.rmtree(folder / "ray", ignore_errors=True)
                     environment, second = stack.enter_context(cluster(folder / "ray"))
@@ -216,10 +226,19 @@ def every(folder: Path, connections: int, only: str | None, skip: str) -> dict[s
     return found
 
 
+def many(folder: Path, connections: int) -> dict[str, Any]:
+    """One process for many connections, whose logs and store are then deleted."""
+    write_logs(folder / "logs", connections)
+    found = night(folder / "logs", folder / "store", 1, {}, {})
+    shutil.rmtree(folder)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--connections", type=int, default=600)
     parser.add_argument("--folder", type=Path, help="where everything is left, to go on from")
+    parser.add_argument("--more", type=int, default=3, help="times as many; 0: not at all")
     parser.add_argument("--only", choices=RUNS, help="one run, with --folder")
     parser.add_argument("--spare", action="store_true", help="kill nothing")
     parser.add_argument("--json", action="store_true", help="as always")
@@ -233,12 +252,15 @@ def main() -> int:
         megabytes = round(int((folder / "size").read_text()) / 1e6, 1)
         first, *others = runs
         alike = {name: same(folder / first, folder / name) for name in others}
-    parts = [part for run in runs.values() for key, part in run.items() if key != "load"]
+        if args.more:
+            more = args.more * args.connections
+            runs[MORE] = many(folder / MORE, more) | {"connections": more}
+    parts = [run[step] for run in runs.values() for step in STEPS]
     peaks = [part[key] for part in parts for key in ("command_mb", "worker_mb")]
     met = all(alike.values()) and max(peaks) <= MOST_MB
     met &= all(part["status"] == 0 for part in parts)
-    killed = [runs["killed"][name]["disturbed"] for name in STEPS] if "killed" in runs else [1, 2]
-    met &= killed == [1, 2]
+    killed = [runs["killed"][step]["disturbed"] for step in STEPS] if "killed" in runs else KILLED
+    met &= tuple(killed) == KILLED
     report = {
         "connections": args.connections,
         "megabytes": megabytes,

@@ -18,6 +18,7 @@ examples:
   cczoo features sbd --events data/interim/mine --out mine.parquet --json
   cczoo features sbd --store s3://bucket/store     # what is new in it; docs/fleet.md
   cczoo features decisions tcco --events data/interim/mine --out decisions.parquet
+  cczoo features decisions tcco --store STORE --where "day >= 2026-11-01"
 
 tables: sbd (features of both families, docs/features.md), series (the raw pair of series of each
 window, for neural models: docs/neural.md), decisions (what the logged control saw, did and would
@@ -39,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--events", type=Path, help="directory made by ingest")
     place.add_argument("--store", help="store: compute what is new, and keep it there")
     parser.add_argument("--out", type=Path, help="Parquet file to write (with --events)")
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        help="with --store: only these days, or values of the labels that part it",
+    )
     settings = parser.add_mutually_exclusive_group()
     settings.add_argument(
         "--params", type=Path, help="YAML file with settings (features: sbd: ...)"
@@ -82,8 +88,7 @@ def of_windows(args: argparse.Namespace) -> int:
     ):
         if given is not None:
             raise UserError(f"{name}: belongs to decisions, and {args.what} has none")
-    if args.jobs < 0:
-        raise UserError(f"--jobs {args.jobs}: give a positive number")
+    check_place(args)
     if args.store is not None:
         return _in_store(args)
     if args.out is None:
@@ -107,23 +112,41 @@ def of_windows(args: argparse.Namespace) -> int:
     return 0
 
 
+def check_place(args: argparse.Namespace) -> None:
+    """Refuse options that don't go with the place of the events."""
+    if args.jobs < 0:
+        raise UserError(f"--jobs {args.jobs}: give a positive number")
+    if args.store is None and args.where is not None:
+        raise UserError("--where: goes with --store: name the store to select from")
+    if args.store is not None and args.out is not None:
+        raise UserError(f"--out {args.out}: features of a store are kept in it: leave --out away")
+
+
 def _in_store(args: argparse.Namespace) -> int:
-    from data.fleet.address import address
-    from pipelines.fleet import features
-    from pipelines.fleet.spread import spread_over
+    from pipelines.fleet.run import followed
+    from pipelines.fleet.windows import Windows
     from pipelines.output import print_json
 
-    if args.out is not None:
-        raise UserError(f"--out {args.out}: features of a store are kept in it: leave --out away")
-    spread = spread_over(args.jobs or None)
-    counts = features.follow(address(args.store), args.what, _settings(args), spread)
+    found = followed(args, Windows(args.what, _settings(args)))
     if args.json:
-        print_json(counts)
-    else:
-        print(
-            f"{counts['windows']} windows of {counts['connections']} connections computed, "
-            f"{counts['windows_kept']} windows kept → {args.store}, version {counts['version']}"
+        without = {"count": found.computed.reasons.total(), "reasons": found.computed.reasons}
+        print_json(
+            {
+                "windows": found.computed.rows,
+                "connections": found.connections,
+                "connections_without_window": without,
+                "windows_kept": found.kept,
+                "settings": found.settings,
+                "version": found.version,
+            }
         )
+        return 0
+    print(
+        f"{found.computed.rows} windows of {found.connections} connections computed, "
+        f"{found.kept} windows kept → {args.store}, version {found.version}"
+    )
+    for reason, number in found.computed.reasons.items():
+        print(f"  without a window: {number} ({reason})")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,13 @@ class Forgotten:
     """The rows of what was forgotten, as long as the command runs; counts of files and rows."""
 
     rows: pl.DataFrame
-    features: int
+    features: dict[str, int]
+    """Table -> how many of its rows went."""
     files: int
     version: int
 
 
-def forget(store: str, where: Where, features: Sequence[str]) -> Forgotten:
+def forget(store: str, where: Where, features: Mapping[str, str]) -> Forgotten:
     """Remove connections and all that was made of them in the store.
 
     The logs that they came from stay known by their contents, so that they are never read again.
@@ -68,8 +69,9 @@ def forget(store: str, where: Where, features: Sequence[str]) -> Forgotten:
         Address.
     where : Where
         Condition on connections; it can't be empty.
-    features : sequence of str
-        Names of the tables of features that a store may have.
+    features : mapping
+        Names of the tables of features that a store may have -> their column with the name of the
+        connection.
 
     Raises
     ------
@@ -89,13 +91,13 @@ def forget(store: str, where: Where, features: Sequence[str]) -> Forgotten:
     commit(table, prepare, "forget")
     index.drop(table)
     files = table.sweep(0)
-    rows = 0
+    rows = {}
     names = pa.array(found["connection"].to_list(), pa.string())
-    for name in features:
+    for name, column in features.items():
         place = below(whole(store), name)
         if tables.exists(place):
-            count, swept = _from_features(Table(place), names)
-            rows, files = rows + count, files + swept
+            rows[name], swept = _from_features(Table(place), column, names)
+            files += swept
     return Forgotten(found, rows, files, table.version)
 
 
@@ -149,12 +151,12 @@ def _exchange(table: Table, gone: pl.DataFrame) -> Exchange:
     )
 
 
-def _from_features(table: Table, names: Any) -> tuple[int, int]:
+def _from_features(table: Table, column: str, names: Any) -> tuple[int, int]:
     """Rows of features that were dropped, and files that were deleted."""
     before = sum(file.rows for file in table.files())
 
     def stays(rows: Any) -> Any:
-        return pc.invert(pc.is_in(rows["connection"], value_set=names))
+        return pc.invert(pc.is_in(rows[column], value_set=names))
 
-    commit(table, lambda: without(table.address, table.files(), ("connection",), stays), "forget")
+    commit(table, lambda: without(table.address, table.files(), (column,), stays), "forget")
     return before - sum(file.rows for file in table.files()), table.sweep(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from data.errors import UserError
@@ -20,8 +21,8 @@ FEW_BYTES = FILE_BYTES // 2
 """A file on disk of more is left as it is when a store is compacted."""
 
 
-def remove(store: str, names: Sequence[str]) -> dict[str, Any]:
-    """Take logs out of a store; they can be taken again.
+def remove(store: str, names: Sequence[str], features: Sequence[str] = ()) -> dict[str, Any]:
+    """Take logs out of a store, with their features; they can be taken again.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ def remove(store: str, names: Sequence[str]) -> dict[str, Any]:
         Address.
     names : sequence of str
         Names of logs, or patterns with ``*``.
+    features : sequence of str
+        Names of the tables of features that the store may have.
 
     Raises
     ------
@@ -59,7 +62,15 @@ def remove(store: str, names: Sequence[str]) -> dict[str, Any]:
         return without_intakes(table.address, files, set(gone.values()))
 
     commit(table, prepare, "remove")
+    for name in features:
+        if exists(place := below(whole(store), name)):
+            other, intakes = Table(place), set(gone.values())
+            commit(other, partial(_without, other, intakes), "remove")
     return {"logs": sorted(gone), "version": table.version}
+
+
+def _without(table: Table, intakes: set[str]) -> Exchange:
+    return without_intakes(table.address, table.files(), intakes)
 
 
 def compact(store: str, keep_days: int, features: Sequence[str] = ()) -> dict[str, Any]:

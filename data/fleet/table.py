@@ -188,6 +188,13 @@ class Table:
         self.reload()
         return self.version
 
+    def operations(self, since: int) -> set[str]:
+        """What the commits after a version did, by the names that `commit` was given."""
+        if self.version == since:
+            return set()
+        newest = self._delta.history(self.version - since)
+        return {str(one.get(WRITER)) for one in newest}
+
     def sweep(self, keep_hours: int, killed: bool = False) -> int:
         """Delete files that left the table ``keep_hours`` ago; returns how many.
 

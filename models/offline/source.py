@@ -18,6 +18,7 @@ from data.decisions import files
 from data.decisions.run import Run
 from data.decisions.schema import About
 from data.errors import UserError
+from data.fleet.selection import Selection
 from models.offline.params import Offline
 from models.offline.windows import Cutter, Windows, shuffled
 from models.policies.observed import observed
@@ -36,6 +37,8 @@ class Source:
     path : Path
         A file of decisions, or a folder of them.
     settings : Offline
+    selection : Selection, optional
+        The rows of a store that were copied there.
 
     Raises
     ------
@@ -43,20 +46,26 @@ class Source:
         When there are no decisions, or they are of an agent that can't be learned offline.
     """
 
-    def __init__(self, path: Path, settings: Offline) -> None:
-        self.path, self.settings = path, settings
+    def __init__(self, path: Path, settings: Offline, selection: Selection | None = None) -> None:
+        self.path, self.settings, self.selection = path, settings, selection
         self.files = files.files(path)
         self.about: About = files.about(path)
         if self.about.agent not in AGENTS:
             raise UserError(
-                f"{path}: decisions of {self.about.agent}: offline methods learn those of "
+                f"{self.name}: decisions of {self.about.agent}: offline methods learn those of "
                 f"{', '.join(AGENTS)}"
             )
         features, half = observed(self.about.agent, 0)
         if self.about.observation != tuple(one.name for one in features):
-            raise UserError(f"{path}: observes {', '.join(self.about.observation)}, this version "
-                            "something else: make the decisions again")  # fmt: skip
+            seen = ", ".join(self.about.observation)
+            raise UserError(f"{self.name}: observes {seen}, this version something else: make the "
+                            "decisions again")  # fmt: skip
         self.cutter = Cutter(settings.context, settings.subflows, (features, half))
+
+    @property
+    def name(self) -> str:
+        """Where the decisions are kept: a copy of a store's goes with its command."""
+        return str(self.path) if self.selection is None else self.selection.store
 
     @cached_property
     def key(self) -> str:
@@ -104,7 +113,7 @@ class Source:
                 yield one
             if not some:
                 raise UserError(
-                    f"{self.path}: less than {settings.batch} windows of {settings.context} "
+                    f"{self.name}: less than {settings.batch} windows of {settings.context} "
                     f"decisions of up to {settings.subflows} subflows to learn from: make more "
                     "decisions, or choose a smaller batch"
                 )

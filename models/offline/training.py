@@ -162,7 +162,7 @@ def environment(source: Source) -> dict[str, Any]:
     interval, reach = parsed.params.observation.interval_us, parsed.params.reach
     if about.interval_us != interval or len(about.actions) != 2 * reach + 1:
         raise UserError(
-            f"{source.path}: {len(about.actions)} actions every {about.interval_us} us, but the "
+            f"{source.name}: {len(about.actions)} actions every {about.interval_us} us, but the "
             f"environment has {2 * reach + 1} every {interval} us: set env.params.reach and "
             "env.params.observation.interval_us"
         )
@@ -182,7 +182,8 @@ def save(name: str, module: Method, source: Source, out: Path) -> Path:
         "offline": {
             "method": name,
             "settings": settings.model_dump(mode="json"),
-            "decisions": str(source.path),
+            "decisions": source.name,
+            "selection": None if source.selection is None else source.selection.plain(),
         },
     }
     path = checkpoint.write(out, settings.updates, tree)
@@ -210,6 +211,9 @@ def _check_same(found: Path, name: str, source: Source) -> None:
     now = source.settings.model_dump(mode="json")
     if before is None or before["method"] != name or before["settings"] != now:
         raise UserError(f"{found}: a training with other settings: give another --out")
+    selected = before.get("selection") or {}
+    if source.selection and selected.get("fingerprint") != source.selection.fingerprint:
+        raise UserError(f"{found}: learned from other decisions than these: give another --out")
 
 
 def _plain(weights: dict[str, torch.Tensor]) -> dict[str, Any]:

@@ -24,12 +24,12 @@ def run(args: argparse.Namespace) -> int:
     from data.errors import UserError
     from data.fleet.address import address
     from data.fleet.keep import compact
-    from features.sbd import TABLES
+    from pipelines.fleet.tables import KEYS
     from pipelines.output import print_json
 
     if args.keep_days < 0:
         raise UserError(f"--keep-days {args.keep_days}: give a number of days from 0 on")
-    found = compact(address(args.store), args.keep_days, tuple(TABLES))
+    found = compact(address(args.store), args.keep_days, tuple(KEYS))
     if args.json:
         print_json(found)
     else:

@@ -22,8 +22,8 @@ def run(args: argparse.Namespace) -> int:
     from data.fleet.forget import forget, meant
     from data.fleet.select import open_logs
     from data.fleet.where import Where
-    from features.sbd import TABLES
     from pipelines.fleet.learners import learners
+    from pipelines.fleet.tables import KEYS
     from pipelines.output import print_json
 
     store, where = address(args.store), Where(args.where)
@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
         found = meant(store, where)
         report |= {"connections": len(found)}
     else:
-        gone = forget(store, where, tuple(TABLES))
+        gone = forget(store, where, KEYS)
         report |= {
             "connections": len(gone.rows),
-            "windows": gone.features,
+            "features": gone.features,
             "files_deleted": gone.files,
             "version": gone.version,
         }
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
         return 0
     print(f"{report['connections']} connections " + ("would go" if args.dry_run else "forgotten"))
+    for name, number in report.get("features", {}).items():
+        print(f"  with {number} rows of {name}")
     for model in learned:
         print(f"learned from them: {model['name']} version {model['version']} ({model['where']})")
     if not learned:

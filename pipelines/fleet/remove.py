@@ -18,9 +18,10 @@ def run(args: argparse.Namespace) -> int:
     """Remove."""
     from data.fleet.address import address
     from data.fleet.keep import remove
+    from pipelines.fleet.tables import KEYS
     from pipelines.output import print_json
 
-    found = remove(address(args.store), args.names)
+    found = remove(address(args.store), args.names, tuple(KEYS))
     if args.json:
         print_json(found)
     else:

@@ -16,11 +16,13 @@ from data.fleet import select
 from data.fleet.address import whole
 from data.fleet.files import groups, metadata_of
 from data.fleet.layout import INTAKE
+from data.fleet.selection import KEY, Selection
 from data.fleet.table import File, Table
 from data.fleet.where import Where
 from features.params import SbdParams
-from models.sbd import content
-from pipelines.fleet.features import SETTINGS, current_files, settings_hash
+from pipelines.fleet.follow import SETTINGS, current_files
+from pipelines.fleet.kinds import settings_hash
+from pipelines.fleet.windows import Windows
 
 LEFT_OUT = (SETTINGS, INTAKE)
 """Columns of a store's features that a table hasn't."""
@@ -55,13 +57,7 @@ def write(
     UserError
         When no row fits, or it isn't clear which settings are meant.
     """
-    table, files, lacking = current_files(store, what)
-    if lacking:
-        print(
-            f"{store}: {lacking} files of connections have no features yet: run "
-            f"`cczoo features {what} --store {store}` for them",
-            file=sys.stderr,
-        )
+    table, files = opened(store, what, what)
     own, condition = _settings(store, what, files, params), Where(where)
     condition.check(name for name in table.columns if name not in LEFT_OUT)
     chosen = condition.files([file for file in files if file.values[SETTINGS] == own])
@@ -77,34 +73,41 @@ def write(
                 seen.update(frame[INTAKE].to_list())
                 if len(frame):
                     writer.write_table(frame.select(schema.names).to_arrow().cast(schema))
-        logs = select.open_logs(store)
-        selection = content.Selection(
-            store=whole(store),
-            id=logs.id,
-            version=logs.version,
-            where=where or "",
-            fingerprint=_hash(own, seen),
-        )
-        writer.add_key_value_metadata({content.SELECTION: selection.text()})
+        selection = named(store, where, own, seen)
+        writer.add_key_value_metadata({KEY: selection.text()})
     if not seen:
         raise UserError(f"{store}: no row of its features fits --where {where or ''!r}")
     return {"selection": selection, "rows": sum(seen.values())}
 
 
-def _hash(settings: str, seen: Counter[str]) -> str:
+def opened(store: str, name: str, words: str) -> tuple[Table, list[File]]:
+    """A table of features and its files of present connections; says how many have none yet."""
+    table, files, lacking = current_files(store, name, words)
+    if lacking:
+        print(
+            f"{store}: {lacking} files of connections have no {name} yet: run "
+            f"`cczoo features {words} --store {store}` for them",
+            file=sys.stderr,
+        )
+    return table, files
+
+
+def named(store: str, where: str | None, settings: str, seen: Counter[str]) -> Selection:
+    """What was selected, by the number of rows of each intake and the hash of their settings."""
     digest = hashlib.sha256(settings.encode())
     for intake, number in sorted(seen.items()):
         digest.update(f"\n{intake} {number}".encode())
-    return digest.hexdigest()
+    logs = select.open_logs(store)
+    return Selection(whole(store), logs.id, logs.version, where or "", digest.hexdigest())
 
 
 def _settings(store: str, what: str, files: list[File], params: SbdParams | None) -> str:
     there = sorted({str(file.values[SETTINGS]) for file in files})
-    if params is not None and (own := settings_hash(what, params)) in there:
+    if params is not None and (own := settings_hash(Windows(what, params))) in there:
         return own
     if len(there) == 1 and params is None:
         return there[0]
-    default = settings_hash(what, SbdParams())
+    default = settings_hash(Windows(what, SbdParams()))
     if params is None and default in there:
         return default
     raise UserError(

@@ -19,6 +19,7 @@ EXAMPLE = """examples:
   cczoo train offline tcco --method bc --decisions data/decisions/mine
   cczoo train offline tcco --method cql --decisions decisions.parquet --seeds 5 --set alpha=0.5
   cczoo train offline tcco --method iql --decisions data/decisions/mine --resume --json
+  cczoo train offline tcco --method cql --decisions STORE --where "day >= 2026-11-01 and isp = 'x'"
   cczoo evaluate cc --scenario tcco-fig9a --cc cubic,reports/offline/tcco-bc/seed-7
   cczoo train tcco --start reports/offline/tcco-cql/seed-7    # go on online"""
 
@@ -35,7 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {line.summary}" for name, line in METHODS.items()),
     )
     parser.add_argument(
-        "--decisions", type=Path, required=True, help="a file of decisions, or a folder of them"
+        "--decisions",
+        required=True,
+        help="a file of decisions, a folder of them, or a store that has some",
+    )
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        help="with a store: the runs to take, as in \"day >= 2026-11-01 and behaviour = 'cubic'\"",
     )
     parser.add_argument(
         "--set",
@@ -59,23 +67,26 @@ def run(args: argparse.Namespace) -> int:
     from models.offline import methods
     from models.offline.source import Source
     from pipelines import tracking
+    from pipelines.fleet.decided import chosen
     from pipelines.output import print_json
     from pipelines.rl.changes import changes
 
     if args.seeds < 1:
         raise UserError("--seeds must be at least 1")
     settings = methods.settings(args.method, changes(args.set))
-    source = Source(args.decisions, settings)
     out = args.out or Path("reports/offline") / f"{args.agent}-{args.method}"
     if not args.no_track:
         tracking.check_store()
     result: dict[str, Any] = {"agent": args.agent, "method": args.method, "runs": {}}
-    for seed in range(settings.seed, settings.seed + args.seeds):
-        one = Source(args.decisions, settings.model_copy(update={"seed": seed}))
-        found = _trained(args, one, out / f"seed-{seed}")
-        result["runs"][str(seed)] = {"folder": str(found.folder), **found.curve[-1]}
-        print(f"kept {found.checkpoint}", file=sys.stderr)
-    result["split"] = source.key
+    with chosen(args.decisions, args.agent, args.where) as (path, selection):
+        result["split"] = Source(path, settings, selection).key
+        if selection is not None:
+            result["selection"] = selection.plain()
+        for seed in range(settings.seed, settings.seed + args.seeds):
+            one = Source(path, settings.model_copy(update={"seed": seed}), selection)
+            found = _trained(args, one, out / f"seed-{seed}")
+            result["runs"][str(seed)] = {"folder": str(found.folder), **found.curve[-1]}
+            print(f"kept {found.checkpoint}", file=sys.stderr)
     if args.json:
         print_json(result)
     return 0
@@ -85,6 +96,7 @@ def _trained(args: argparse.Namespace, source: Source, out: Path) -> Learned:
     from models.offline.training import learn
     from pipelines import tracking
 
+    selected = source.selection
     shown = _Shown(f"{args.method}, seed {source.settings.seed}")
     if args.no_track:
         return learn(args.method, source, out, resume=args.resume, watch=shown)
@@ -94,7 +106,8 @@ def _trained(args: argparse.Namespace, source: Source, out: Path) -> Learned:
             "offline",
             f"{args.agent}-{args.method}-{source.settings.seed}",
             source.settings.model_dump(mode="json"),
-            dataset_hash=fingerprint(source.files),
+            dataset_hash=fingerprint(source.files) if selected is None else selected.fingerprint,
+            selection=None if selected is None else selected.plain(),
         ) as kept,
     ):
         found = learn(args.method, source, out, resume=args.resume, watch=shown)

@@ -53,7 +53,7 @@ class Content(Strict):
         Registered names of groups that have no model of their own.
     selection : mapping
         Store, version, condition and fingerprint of the data, where it comes from a store; see
-        `models.sbd.content.Selection`.
+        `data.fleet.selection.Selection`.
     """
 
     id: str

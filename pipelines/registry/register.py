@@ -8,16 +8,16 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
 from data.files import file_hash
+from data.fleet.selection import selection_of
 from models import policies, store
 from models.families import FAMILIES, experiment_of, name_of
 from models.meta import read_meta
-from models.sbd.content import selection_of
 from pipelines import params, tracking
 from pipelines.output import print_json
 from pipelines.registry import entries, of_policies, outbox
@@ -145,7 +145,7 @@ def training(
 def selection(table: Path) -> dict[str, str]:
     """Describe what a table was selected from; empty if it doesn't come from a store."""
     found = selection_of(table)
-    return {} if found is None else {name: str(value) for name, value in asdict(found).items()}
+    return {} if found is None else found.plain()
 
 
 def is_offline(flag: bool) -> bool:

@@ -7,13 +7,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from data.fleet.keep import compact
+from data.fleet.keep import compact, remove
+from data.fleet.selection import selection_of
 from features.params import SbdParams
-from models.sbd.content import selection_of
 from pipelines import feature_rows
 from pipelines.cli import main
-from pipelines.fleet import features
+from pipelines.fleet import follow as following
 from pipelines.fleet.selected import write
+from pipelines.fleet.windows import Windows
 from tests.fleet.small import command, take
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,12 @@ def follow(store: Path, **settings: int) -> dict:
     def spread(work, items, show):
         return [work(item, lambda _: None) for item in items]
 
-    return features.follow(str(store), "sbd", SbdParams(**settings), spread)
+    found = following.follow(str(store), Windows("sbd", SbdParams(**settings)), spread)
+    return {
+        "windows": found.computed.rows,
+        "connections": found.connections,
+        "windows_kept": found.kept,
+    }
 
 
 def test_features_of_a_store_are_those_of_a_directory(logs, tmp_path, capsys, monkeypatch) -> None:
@@ -102,7 +108,6 @@ def test_only_what_is_new_or_of_other_settings_is_computed(logs, tmp_path) -> No
     store = tmp_path / "store"
     take([logs / "2026-11-01"], store, labels=logs / "labels.csv")
     assert follow(store)["connections"] == 2
-    assert follow(store) | {"version": 0} == follow(store) | {"version": 0}
     assert follow(store)["connections"] == 0
     for path in sorted((logs / "2026-11-02").iterdir()):
         take([path], store, labels=logs / "labels.csv")
@@ -117,12 +122,14 @@ def test_only_what_is_new_or_of_other_settings_is_computed(logs, tmp_path) -> No
     rows = pl.scan_delta(str(store / "sbd")).collect()
     assert rows["settings"].n_unique() == 2
     assert not rows.select("settings", *KEY).is_duplicated().any()
-    # A removed log's features go.
-    from data.fleet.keep import remove
-
-    remove(str(store), ["*-0000.klog.zst"])
-    follow(store)
+    # A removed log's features go, and its neighbours' are kept, with either settings.
+    remove(str(store), ["*-0000.klog.zst"], ("sbd",))
+    for settings in ({}, {"window_factor": 40}):
+        again = follow(store, **settings)
+        assert again["connections"] == 0
+        assert again["windows_kept"] > 0
     rows = pl.scan_delta(str(store / "sbd")).collect()
+    assert rows["settings"].n_unique() == 2
     assert not rows["source"].str.contains("-0000").any()
 
 
@@ -130,8 +137,8 @@ def test_a_run_that_was_killed_goes_on(logs, tmp_path, monkeypatch) -> None:
     store = tmp_path / "store"
     for number in range(4):
         take([logs / f"2026-11-0{1 + number // 2}" / f"frankfurt-nsb-000{number}.klog.zst"], store)
-    monkeypatch.setattr(features, "PORTION", 1)
-    real, left = features.compute, [2]
+    monkeypatch.setattr(following, "PORTION", 1)
+    real, left = following.compute, [2]
 
     def killed(task, count):
         left[0] -= 1
@@ -139,8 +146,8 @@ def test_a_run_that_was_killed_goes_on(logs, tmp_path, monkeypatch) -> None:
             raise KeyboardInterrupt
         return real(task, count)
 
-    monkeypatch.setattr(features, "compute", killed)
+    monkeypatch.setattr(following, "compute", killed)
     with pytest.raises(KeyboardInterrupt):
         follow(store)
-    monkeypatch.setattr(features, "compute", real)
+    monkeypatch.setattr(following, "compute", real)
     assert follow(store)["connections"] == 2

@@ -42,5 +42,5 @@ def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: P
     )
     assert told["connections"] == 8
     assert "smartsbd-dt.isp=g01" in {model["name"] for model in told["models"]}
-    assert told["windows"] > 0
+    assert told["features"]["sbd"] > 0
     assert month.cczoo("store", "check", tmp_path / "store")["problems"] == []

@@ -15,7 +15,7 @@ from polars.interchange import CompatLevel
 
 from data.errors import UserError
 from data.files import file_hash
-from models.sbd.content import selection_of
+from data.fleet.selection import selection_of
 from models.sbd.groups import labels
 from models.sbd.groups.own import places
 from models.sbd.windows import KEY
