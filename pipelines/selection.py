@@ -63,7 +63,7 @@ def opened(args: argparse.Namespace) -> Iterator[None]:
         with _features(args):
             yield
         return
-    with scratch("events") as folder, _features(args):
+    with scratch("events") as folder, _features(args), _renamed(folder, store):
         args.events = _directory(args, store, folder / "events")
         yield
 
@@ -87,11 +87,21 @@ def _features(args: argparse.Namespace) -> Iterator[None]:
     from data.place import scratch
     from pipelines.fleet.selected import write
 
-    with scratch("selection") as folder:
+    with scratch("selection") as folder, _renamed(folder, args.store):
         args.features = _table(args, folder / "selection.parquet", args.where, write)
         if reference is not None:
             args.reference = _table(args, folder / "reference.parquet", reference, write)
         yield
+
+
+@contextmanager
+def _renamed(folder: Path, store: str) -> Iterator[None]:
+    """Have messages name the store, and not a copy that is gone when they are read."""
+    try:
+        yield
+    except UserError as error:
+        text = re.sub(rf"{re.escape(str(folder))}[\w/.-]*", store, str(error))
+        raise UserError(text) from None
 
 
 def _store_of_events(args: argparse.Namespace) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data import formats
-from data.errors import UserError
+from data.errors import UserError, unknown_name
 from data.fleet import judgement, layout, ledger
 from data.fleet import table as tables
 from data.fleet.address import below, is_url, whole
@@ -137,6 +137,9 @@ def _opened(store: str, partition_by: Sequence[str] | None, labels: Sequence[str
     if clash := sorted((set(labels) | set(parted)) & layout.FIXED):
         raise UserError(f"labels: column {clash[0]!r} is one that a store fills: rename it")
     if not tables.exists(place):
+        # It is chosen once: a misspelt one would part the store by nothing for good.
+        if missing := [name for name in parted if name not in labels]:
+            raise unknown_name("label column in --partition-by", missing[0], labels)
         partition = [layout.KIND, layout.DAY, *parted]
         extra = [name for name in labels if name not in parted]
         tables.create(place, layout.table_schema(partition, extra), partition)

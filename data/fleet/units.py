@@ -189,9 +189,12 @@ def _named(log: Log, naming: Naming, pseudonyms: Pseudonyms) -> Log:
     match = naming.key.search(name) if naming.key else None
     label = log.attributes.get("day")
     found = DAY.search(name)
-    day = naming.day or label or ("-".join(found.groups()) if found else "")
-    if day and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
-        raise UserError(f"{log.place}: day {day!r}: write it as in 2026-11-01")
+    day = naming.day or label or ""
+    if day and not _is_day(day):
+        where = "--day" if naming.day else f"{log.place}: day"
+        raise UserError(f"{where} {day!r}: is none: write it as in 2026-11-01")
+    if not day and found and _is_day("-".join(found.groups())):
+        day = "-".join(found.groups())
     rest = {name: pseudonyms.text(value) for name, value in log.attributes.items()}
     rest = {name: value for name, value in rest.items() if name not in {"source", "day"}}
     key = str(match.group(1)) if match else None
@@ -207,6 +210,16 @@ def _named(log: Log, naming: Naming, pseudonyms: Pseudonyms) -> Log:
         connection_key=key,
         context=context,
     )
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day of the calendar, as in 2026-11-01."""
+    import datetime
+
+    try:
+        return datetime.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _date(seconds: float) -> str:

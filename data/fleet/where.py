@@ -115,7 +115,10 @@ def _expression(sql: str, text: str) -> Any:
         found = pl.sql_expr(sql)
     except (pl.exceptions.PolarsError, RuntimeError, ValueError) as error:
         line = str(error).splitlines()[0]
+        # A label may be called `group`, as a clause of SQL is.
+        hint = "; such a word is a column's name in double quotes" if "clause" in line else ""
         raise UserError(
             f"--where {text!r}: {line}: write a condition as in \"day >= 2026-11-01 and isp = 'x'\""
+            + hint
         ) from None
     return found

@@ -50,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
     for name, number in report.get("features", {}).items():
         print(f"  with {number} rows of {name}")
     for model in learned:
-        print(f"learned from them: {model['name']} version {model['version']} ({model['where']})")
+        what = f"training {model['run']}"
+        what = what if model["version"] is None else f"version {model['version']}"
+        print(f"learned from them: {model['name']}, {what} ({model['where']})")
     if not learned:
-        print("no registered model learned from them")
+        print("no model that is tracked learned from them")
     return 0

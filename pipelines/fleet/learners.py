@@ -1,4 +1,4 @@
-"""Registered models that learned from certain connections of a store."""
+"""Models and trainings that learned from certain connections of a store."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ STORE_TAG, WHERE_TAG, VERSION_TAG = "store_id", "store_where", "store_version"
 def learners(store: str, gone: pl.DataFrame) -> list[dict[str, Any]]:
     """Versions of models whose training selected one of some connections.
 
-    A model counts if its condition selects one of them now: which of them were there already when
-    it was trained isn't known.
+    A training without any, as of a policy from decisions, is listed by its own name. A model
+    counts if its condition selects one of them now: which of them were there already when it was
+    trained isn't known.
 
     Parameters
     ----------
@@ -43,13 +44,16 @@ def learners(store: str, gone: pl.DataFrame) -> list[dict[str, Any]]:
                     hit = True  # a column that the store hasn't any more: rather too many than few
                 if hit:
                     versions = client.search_model_versions(f"run_id = '{run.info.run_id}'")
+                    named: list[tuple[str, int | None]] = [
+                        (one.name, int(one.version)) for one in versions
+                    ]
                     found += [
                         {
-                            "name": one.name,
-                            "version": int(one.version),
+                            "name": name,
+                            "version": version,
                             "run": run.info.run_id,
                             "where": text or "all",
                         }
-                        for one in versions
+                        for name, version in named or [(run.info.run_name, None)]
                     ]
-    return sorted(found, key=lambda one: (one["name"], one["version"]))
+    return sorted(found, key=lambda one: (one["name"], one["version"] or 0))

@@ -10,6 +10,8 @@ EXAMPLE = """examples:
   cczoo store list STORE
   cczoo store list STORE --logs --where "day = 2026-11-03" --json
   cczoo store list STORE --quarantine"""
+WIDE = 1000
+"""Characters of a line that no terminal shows."""
 SHOWN = 1000
 """Lines of the quarantine that are printed; --json has all."""
 
@@ -74,7 +76,12 @@ def _show(rows: list[dict[str, Any]]) -> None:
     hidden = {"intake", "content", "stamp", "context", "unit", "bytes", "backwards_lines",
               "damaged_sources", "subflows"}  # fmt: skip
     names = [name for name in (plain[0] if plain else {}) if name not in hidden]
-    view = Table(*names, box=None, pad_edge=False)
+    view = Table(box=None, pad_edge=False)
+    for name in names:
+        view.add_column(name, overflow="fold")  # a name that is cut can't be given to `remove`
     for row in plain:
         view.add_row(*("–" if row[name] is None else str(row[name]) for name in names))
-    Console().print(view if plain else "nothing")
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    console.print(view if plain else "nothing")
