@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import UserError
-from data.fleet.files import Output, groups
+from data.fleet.files import Output, aligned, groups, schemas
 from data.fleet.layout import INTAKE
 from data.fleet.table import ATTEMPTS, Conflict, File, Table
 
@@ -72,17 +72,18 @@ def rewritten(
         Gives the rows of a group as they shall be.
     """
     output = Output(place)
-    removed = []
+    removed = [
+        file
+        for file in files
+        if any(pc.all(keep(rows)).as_py() is False for rows in groups(place, file, columns))
+    ]
+    shapes = schemas(place, removed)
     try:
-        for file in files:
-            looked = groups(place, file, columns)
-            if all(pc.all(keep(rows)).as_py() is not False for rows in looked):
-                continue
-            removed.append(file)
+        for file in removed:
             for rows in groups(place, file):
                 left = change(rows)
                 if left.num_rows:
-                    output.add(file.partition, left)
+                    output.add(file.partition, aligned(left, shapes[file.partition]))
         return Exchange(output.close(), removed)
     except BaseException:
         output.abandon()

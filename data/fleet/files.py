@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -172,6 +172,32 @@ def groups(place: str, file: File, columns: Sequence[str] | None = None) -> Iter
     except pa.ArrowException as error:
         line = str(error).splitlines()[0]
         raise UserError(f"{path}: damaged: {line}: see `cczoo store check`") from None
+
+
+def schemas(place: str, files: Iterable[File]) -> dict[Partition, Any]:
+    """Arrow schema with all columns that the files of each partition have.
+
+    Those of a day differ where a labels file has got another column in the meantime.
+    """
+    system, root = filesystem(place)
+    found: dict[Partition, Any] = {}
+    for file in files:
+        with system.open(below(root, file.path), "rb") as opened:
+            own = pq.read_schema(opened).remove_metadata()
+        known = found.get(file.partition)
+        found[file.partition] = own if known is None else pa.unify_schemas([known, own])
+    return found
+
+
+def aligned(rows: Any, schema: Any) -> Any:
+    """Rows with the columns of a schema, null where they lack some."""
+    if rows.column_names == schema.names:
+        return rows
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def metadata_of(place: str, file: File) -> dict[str, str]:

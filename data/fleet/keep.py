@@ -12,7 +12,7 @@ from data.errors import UserError
 from data.fleet import ledger
 from data.fleet.address import below, whole
 from data.fleet.change import Exchange, commit, without_intakes
-from data.fleet.files import FILE_BYTES, Output, groups
+from data.fleet.files import FILE_BYTES, Output, aligned, groups, schemas
 from data.fleet.layout import INTAKE, KIND
 from data.fleet.select import open_logs
 from data.fleet.table import File, Table, exists
@@ -95,10 +95,10 @@ def compact(store: str, keep_days: int, features: Sequence[str] = ()) -> dict[st
             files = _small(table.files()).get(partition, [])
             if not files:
                 return Exchange([], [])
-            output = Output(table.address)
+            output, shapes = Output(table.address), schemas(table.address, files)
             for file in files:
                 for rows in groups(table.address, file):
-                    output.add(file.partition, rows)
+                    output.add(file.partition, aligned(rows, shapes[file.partition]))
             return Exchange(output.close(), files)
 
         exchanged.append(commit(table, prepare, "compact", changes_data=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.fleet import select
-from data.fleet.files import Output, Partition, groups
+from data.fleet.files import Output, Partition, aligned, groups
 from data.fleet.layout import INTAKE
 from data.fleet.table import File
 from pipelines.feature_rows import KEPT_ATTRIBUTES
@@ -62,6 +62,10 @@ def compute(task: Task, count: Callable[[int], None]) -> Made:
     }
     name = f"{stem(task.file)}-{uuid.uuid4().hex[:8]}"
     output = Output(task.between.features, name, task.between.kind.metadata())
+    texts = (*KEPT_ATTRIBUTES, *task.between.extra, INTAKE)
+    schema = pa.schema(
+        [*task.between.kind.schema(), *(pa.field(name, pa.string()) for name in texts)]
+    )
     try:
         kept: set[str] = set()
         rows_kept = 0
@@ -72,9 +76,9 @@ def compute(task: Task, count: Callable[[int], None]) -> Made:
                 kept |= names
                 rows_kept += serving.num_rows
                 if serving.num_rows:
-                    output.add(task.partition, serving)
+                    output.add(task.partition, aligned(serving, schema))
         lacking = {name for name in wanted if name not in kept}
-        computed = _compute(task, lacking, output)
+        computed = _compute(task, lacking, texts, output)
         made = output.close()
     except BaseException:
         output.abandon()
@@ -97,7 +101,7 @@ def _serving(
     return serving, set(pc.unique(serving[key]).to_pylist())
 
 
-def _compute(task: Task, lacking: set[str], output: Output) -> Computed:
+def _compute(task: Task, lacking: set[str], attributes: Sequence[str], output: Output) -> Computed:
     def connections() -> Connections:
         for row, series in (
             select.connections(task.between.logs, task.file, task.between.extra) if lacking else ()
@@ -108,6 +112,4 @@ def _compute(task: Task, lacking: set[str], output: Output) -> Computed:
     def add(rows: Any) -> None:
         output.add(task.partition, rows)
 
-    return task.between.kind.compute(
-        connections(), [*KEPT_ATTRIBUTES, *task.between.extra, INTAKE], add
-    )
+    return task.between.kind.compute(connections(), attributes, add)

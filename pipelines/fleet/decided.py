@@ -62,7 +62,7 @@ def chosen(given: str, agent: str, where: str | None) -> Iterator[tuple[Path, Se
     if store is None:
         if where is not None:
             raise UserError(f"--where: goes with a store, and {given} is none")
-        yield Path(given), None
+        yield Path(address(given)), None
         return
     with scratch("decisions") as folder:
         yield folder, write(store, agent, where, folder)

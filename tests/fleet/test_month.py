@@ -21,8 +21,6 @@ pytestmark = pytest.mark.xdist_group("registry")
 def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> None:
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
-    # What is compiled is proved elsewhere.
-    monkeypatch.setattr(month, "PARAMS", month.PARAMS.replace("[c]", "[json]"))
     nights = month.month(tmp_path, days=6, groups=2, change=5, logs=8, learned=4, last=3)
     assert [night["logs"] for night in nights] == [16] * 6
     noticed = {name for night in nights for name in night.get("drifted", [])}

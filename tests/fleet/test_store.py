@@ -167,6 +167,32 @@ def test_compacting_changes_no_row(logs: Path, tmp_path: Path) -> None:
     assert compact(str(store), keep_days=0)["files"] == 6
 
 
+def test_labels_that_get_a_column_fit_in_a_days_files(logs: Path, tmp_path: Path) -> None:
+    store, labels = tmp_path / "store", tmp_path / "labels.csv"
+    labels.write_text("source,isp\n0.csv,x\n")
+    take([logs / "2026-11-01" / "0.csv"], store, labels=labels)
+    labels.write_text("source,isp,lane\n1.csv,x,fast\n")
+    take([logs / "2026-11-01" / "1.csv"], store, labels=labels)
+    compact(str(store), keep_days=0)
+    assert len(open_logs(str(store)).files(kind="connection")) == 1
+    found = rows(store).unique("source").sort("source")
+    assert (found["isp"].to_list(), found["lane"].to_list()) == (["x", "x"], [None, "fast"])
+    remove(str(store), ["*/0.csv"])
+    assert not check(str(store))["problems"]
+
+
+def test_wrong_days_and_partitions_are_refused(logs: Path, tmp_path: Path) -> None:
+    store, labels = tmp_path / "store", tmp_path / "labels.csv"
+    labels.write_text("source,isp\n0.csv,x\n")
+    with pytest.raises(UserError, match="did you mean 'isp'"):
+        take([logs], store, labels=labels, partition_by=["ips"])
+    with pytest.raises(UserError, match="--day '2026-02-30': is none"):
+        take([logs], store, day="2026-02-30")
+    write_log(tmp_path / "more" / "2026-02-30.csv", 9)
+    take([tmp_path / "more"], store)
+    assert "2026-02-30" not in set(rows(store)["day"])
+
+
 def test_check_finds_what_is_wrong(logs: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     take([logs], store)
