@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from urllib.parse import unquote
 from data.errors import UserError
 from data.fleet.address import below, delta_options, filesystem, is_url
 
+# Delta's library prints warnings of its own; what went wrong is raised.
+os.environ.setdefault("RUST_LOG", "error")
 WRITER = "cczoo"
 """Name under which each commit counts on, so that of two at once only one succeeds."""
 CONFIGURATION = {"delta.checkpointInterval": "10"}
@@ -66,8 +70,7 @@ class Table:
                 f"{self.address}: no store there: make one with `cczoo ingest LOGS --into STORE`"
             ) from None
         except (DeltaError, OSError) as error:
-            line = str(error).splitlines()[0]
-            raise UserError(f"{self.address}: can't be read as a store: {line}") from None
+            raise _unreadable(self.address, error) from None
 
     def reload(self, version: int | None = None) -> None:
         """Go on to the newest state, or to the one of a version."""
@@ -232,6 +235,13 @@ def _statistics(file: File) -> str:
     return f'{{"numRecords":{file.rows}}}'
 
 
+def _unreadable(place: str, error: Exception) -> UserError:
+    plain = re.sub(r"\x1b\[\d*m", "", str(error)).partition(" 0: <unknown>")[0]
+    line = " ".join(plain.split())[:200]
+    hint = ": check the address, and the keys in the environment" if is_url(place) else ""
+    return UserError(f"{place}: can't be read as a store: {line}{hint}")
+
+
 def exists(place: str) -> bool:
     """Whether there is a table at an address."""
     from deltalake import DeltaTable
@@ -240,8 +250,7 @@ def exists(place: str) -> bool:
     try:
         return bool(DeltaTable.is_deltatable(place, storage_options=delta_options(place)))
     except OSError as error:
-        line = " ".join(str(error).split())[:200]
-        raise UserError(f"{place}: can't be reached: {line}: check the address and keys") from None
+        raise _unreadable(place, error) from None
 
 
 def create(place: str, schema: Any, partition: Sequence[str]) -> None:

@@ -11,14 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from data.decisions import files
 from data.errors import UserError
 from data.fleet import ingest as ingesting
 from data.fleet.address import filesystem
 from data.fleet.check import check
+from data.fleet.forget import forget
 from data.fleet.select import fingerprint, open_logs
 from data.fleet.units import _far
 from data.fleet.where import Where
-from tests.fleet.small import take, write_log
+from pipelines.fleet.decided import chosen
+from pipelines.fleet.tables import KEYS
+from tests.fleet.small import command, take, write_log
+
+RAW = Path(__file__).parents[2] / "data" / "raw" / "smartsbd-random"
+DAY = "day = 2026-11-01"
 
 SERVER = """
 import sys
@@ -97,6 +104,25 @@ def test_two_writers_in_a_bucket(bucket: str, tmp_path: Path, monkeypatch) -> No
     assert (second["new"], second["elsewhere"]) == (0, 1)
     assert not check(store)["problems"]
     assert check(store)["logs"] == 1
+
+
+def test_features_and_decisions_lie_in_a_bucket(bucket: str, capsys) -> None:
+    log = sorted((RAW / "random").glob("*"))[0]
+    store, jobs = f"{bucket}/followed", ("--jobs", 1, "--store", f"{bucket}/followed")
+    take([log], store, day="2026-11-01")
+    for _ in range(2):
+        sbd = command(capsys, "features", "sbd", *jobs)
+        decided = command(capsys, "features", "decisions", "tcco", *jobs, "--where", DAY)
+    assert (sbd["connections"], decided["connections"]) == (0, 0)
+    with chosen(f"{store}/decisions-tcco", "tcco", DAY) as (folder, selection):
+        assert selection is not None
+        assert selection.store == store
+        [run] = files.runs(folder)
+    gone = forget(store, Where(f"connection = '{run.name}'"), KEYS)
+    assert gone.features["sbd"] > 0
+    assert gone.features["decisions-tcco"] == run.rows
+    with pytest.raises(UserError, match="no decisions"), chosen(store, "tcco", None):
+        pass
 
 
 def test_an_unknown_scheme_says_what_to_install(tmp_path: Path) -> None:
