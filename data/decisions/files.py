@@ -93,6 +93,12 @@ def files(path: Path) -> list[Path]:
     return found
 
 
+def split(path: Path) -> str:
+    """The split that a file of a partitioned data set is in: train, validation or test, or none."""
+    name = "split="
+    return next((one.removeprefix(name) for one in path.parts if one.startswith(name)), "")
+
+
 def about(path: Path) -> About:
     """What a data set says of itself; of a folder, what its first file says.
 

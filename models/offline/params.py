@@ -29,12 +29,17 @@ class Offline(Strict):
     seed: int = Field(7, ge=0)
     shuffle: int = Field(4_096, ge=1)
     """Windows among which the next batch is drawn; all that is in memory of a data set."""
+    of_run: int = Field(32, ge=1)
+    """Windows that are taken of a run at a time, so that those in memory are of many runs."""
     held_out: float = Field(0.1, ge=0, lt=1)
-    """Share of scenarios, or of runs, that nothing is learned from."""
+    """Share of scenarios, or of runs, that nothing is learned from; a data set with splits of its
+    own has them already."""
     split: Literal["scenario", "run"] = "scenario"
     """What lies whole on one side."""
     subflows: int = Field(2, ge=1)
     """Most subflows of a connection; runs with more are left out, and counted."""
+    worst: float | None = None
+    """Lower bound of a part's reward as it is learned from; none by default."""
     threads: int = Field(1, ge=1)
     """Threads of torch; with more than one the last digits may differ from run to run."""
     subflow_width: int = Field(32, ge=1)
@@ -63,6 +68,8 @@ class Cloning(Offline):
 class Conservative(Offline):
     """Discrete CQL (Kumar et al., NeurIPS 2020, arXiv 2006.04779, eq. 4)."""
 
+    worst: float | None = -5.0
+    """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     alpha: float = Field(1.0, ge=0)
     """Weight of what keeps the values of actions that weren't logged low."""
     double: bool = True
@@ -73,6 +80,8 @@ class Conservative(Offline):
 class Implicit(Offline):
     """IQL (Kostrikov, Nair and Levine, ICLR 2022, arXiv 2110.06169) with discrete actions."""
 
+    worst: float | None = -5.0
+    """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     expectile: float = Field(0.8, gt=0, lt=1)
     """Of the values of logged actions; 0.5 is their mean, towards 1 it is their maximum."""
     sharpness: float = Field(3.0, ge=0)
@@ -87,6 +96,8 @@ class Pessimistic(Offline):
     MSG (Ghasemipour, Gu and Nachum, NeurIPS 2022, arXiv 2205.13703).
     """
 
+    worst: float | None = -5.0
+    """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     members: int = Field(4, ge=2)
     pessimism: float = Field(4.0, ge=0)
     """Deviations of the members by which the bound lies below their mean."""

@@ -12,6 +12,7 @@ import lightning
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset
 
 from data.decisions import files
@@ -25,6 +26,8 @@ from models.policies.observed import observed
 
 AGENTS = ("tcco",)
 """Whose decisions can be learned from: agents with one kind of parts."""
+TOGETHER = 16
+"""Files that are read side by side: one holds runs of one control in one family of scenarios."""
 VALIDATED = 32
 """Batches of runs set aside that a validation takes at most."""
 
@@ -48,7 +51,8 @@ class Source:
 
     def __init__(self, path: Path, settings: Offline, selection: Selection | None = None) -> None:
         self.path, self.settings, self.selection = path, settings, selection
-        self.files = files.files(path)
+        # Tests are for who judges.
+        self.files = [file for file in files.files(path) if files.split(file) != "test"]
         self.about: About = files.about(path)
         if self.about.agent not in AGENTS:
             raise UserError(
@@ -69,32 +73,68 @@ class Source:
 
     @cached_property
     def key(self) -> str:
-        """Column by which runs are set aside: by runs if all are of one scenario."""
+        """What runs are set aside by.
+
+        ``split`` where the data set has splits, whose validation then is set aside; ``run`` if
+        that is asked for or all runs are of one scenario; ``scenario`` otherwise.
+        """
+        if any(map(files.split, self.files)):
+            return "split"
         if self.settings.split == "scenario":
             names = pl.scan_parquet(self.files, hive_partitioning=False).select("scenario")
             if names.unique().collect(engine="streaming").height > 1:
                 return "scenario"
         return "run"
 
-    def set_aside(self, run: Run) -> bool:
+    def set_aside(self, run: Run, file: Path) -> bool:
         """Whether nothing is to be learned from a run; the same whatever the seed."""
+        if self.key == "split":
+            return files.split(file) == "validation"
         text = run.scenario if self.key == "scenario" else run.name
         share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / (1 << 32)
         return share < self.settings.held_out
 
     def runs(self, aside: bool, rng: np.random.Generator | None = None) -> Iterator[Run]:
-        """Runs of one side, file by file; in another order of files with a generator."""
-        order = range(len(self.files)) if rng is None else rng.permutation(len(self.files))
-        for number in order:
-            for run in files.runs(self.files[number]):
-                if self.set_aside(run) == aside and run.subflows <= self.settings.subflows:
+        """Runs of one side, file by file; with a generator of many files in turns."""
+        if rng is None:
+            for file in self._of(aside):
+                yield from self._taken(file, aside)
+            return
+        waiting = self._of(aside)
+        order = [waiting[i] for i in rng.permutation(len(waiting))]
+        together: list[Iterator[Run]] = []
+        while order or together:
+            while order and len(together) < TOGETHER:
+                together.append(self._taken(order.pop(), aside))
+            for one in list(together):
+                run = next(one, None)
+                if run is None:
+                    together.remove(one)
+                else:
                     yield run
 
-    def windows(self, aside: bool, rng: np.random.Generator | None = None) -> Iterator[Windows]:
-        """Windows of one side; they begin anywhere with a generator."""
+    def _of(self, aside: bool) -> list[Path]:
+        """Files that may have runs of a side."""
+        if self.key != "split":
+            return self.files
+        return [file for file in self.files if (files.split(file) == "validation") == aside]
+
+    def _taken(self, file: Path, aside: bool) -> Iterator[Run]:
+        for run in files.runs(file):
+            if self.set_aside(run, file) == aside and run.subflows <= self.settings.subflows:
+                yield run
+
+    def windows(self, aside: bool, rng: np.random.Generator) -> Iterator[Windows]:
+        """Some windows of each run of one side; they begin anywhere."""
         for run in self.runs(aside, rng):
-            offset = 0 if rng is None else int(rng.integers(self.settings.context))
-            yield self.cutter.cut(run, offset)
+            yield self._some(run, self._starts(run, rng), rng)
+
+    def _starts(self, run: Run, rng: np.random.Generator) -> NDArray[np.int64]:
+        return self.cutter.starts(run, int(rng.integers(self.settings.context)))
+
+    def _some(self, run: Run, starts: NDArray[np.int64], rng: np.random.Generator) -> Windows:
+        few = min(len(starts), self.settings.of_run)
+        return self.cutter.cut(run, rng.choice(starts, few, replace=False))
 
     def batches(self, seed: int) -> Iterator[Windows]:
         """Shuffled batches to learn from, without end.
@@ -104,14 +144,20 @@ class Source:
         UserError
             When there is less than a batch.
         """
+        rng = np.random.default_rng([seed, 1])
+        settings = self.settings
+        yield from shuffled(self._endless(seed), settings.batch, settings.shuffle, rng)
+
+    def _endless(self, seed: int) -> Iterator[Windows]:
         epoch, settings = 0, self.settings
         while True:
-            rng = np.random.default_rng([seed, epoch])
-            some = False
-            for one in shuffled(self.windows(False, rng), settings.batch, settings.shuffle, rng):
-                some = True
-                yield one
-            if not some:
+            rng = np.random.default_rng([seed, 0, epoch])
+            there = 0
+            for run in self.runs(False, rng):
+                starts = self._starts(run, rng)
+                there += len(starts)
+                yield self._some(run, starts, rng)
+            if there < settings.batch:
                 raise UserError(
                     f"{self.name}: less than {settings.batch} windows of {settings.context} "
                     f"decisions of up to {settings.subflows} subflows to learn from: make more "
@@ -137,7 +183,7 @@ class _Stream(IterableDataset[dict[str, torch.Tensor]]):
             yield from map(tensors, self.source.batches(self.seed))
             return
         rng = np.random.default_rng(0)
-        found = shuffled(self.source.windows(True), settings.batch, settings.shuffle, rng)
+        found = shuffled(self.source.windows(True, rng), settings.batch, settings.shuffle, rng)
         for _, one in zip(range(VALIDATED), found, strict=False):
             yield tensors(one)
 

@@ -130,7 +130,10 @@ def run(module: Method, source: Source, watch: Watch | None = None) -> None:
         enable_model_summary=False,
         callbacks=[_Shown(settings.updates, watch)],
     )
-    trainer.fit(module, datamodule=Decisions(source))
+    decisions = Decisions(source)
+    trainer.fit(module, datamodule=decisions)
+    if not module.curve or module.curve[-1]["updates"] < settings.updates:
+        trainer.validate(module, datamodule=decisions, verbose=False)
 
 
 class _Shown(Callback):

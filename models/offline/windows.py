@@ -71,8 +71,8 @@ class Cutter:
     parts: int
     bounds: tuple[tuple[object, ...], tuple[float, ...]]
 
-    def cut(self, run: Run, offset: int = 0) -> Windows:
-        """Windows side by side from a step on, the last one filled up; none overlaps another.
+    def starts(self, run: Run, offset: int = 0) -> NDArray[np.int64]:
+        """Steps with which windows begin that lie side by side.
 
         Parameters
         ----------
@@ -80,14 +80,24 @@ class Cutter:
         offset : int
             Where the first one begins; taken modulo `length`.
         """
+        first = offset % self.length if run.steps > self.length else 0
+        return np.arange(first, run.steps, self.length)
+
+    def cut(self, run: Run, starts: NDArray[np.int64]) -> Windows:
+        """Windows that begin with some steps of a run; one that goes beyond its end is filled up.
+
+        Parameters
+        ----------
+        run : Run
+        starts : int64 array [N]
+        """
         length, there = self.length, run.subflows
-        starts = np.arange(offset % length if run.steps > length else 0, run.steps, length)
         rows = starts[:, None] + np.arange(length + 1)
         inside = rows < run.steps
         at = np.minimum(rows, run.steps - 1)
         features, half = self.bounds
         seen = np.zeros((*rows.shape, self.parts, run.observation.shape[-1]), np.float32)
-        seen[:, :, :there] = scaled(run.observation, features, half)[at]  # type: ignore[arg-type]
+        seen[:, :, :there] = scaled(run.observation[at], features, half)  # type: ignore[arg-type]
         mask = np.zeros((*rows.shape, self.parts), bool)
         mask[:, :, :there] = inside[..., None]
         now, last = at[:, :-1], rows[:, :-1] == run.steps - 1

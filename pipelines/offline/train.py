@@ -97,7 +97,7 @@ def _trained(args: argparse.Namespace, source: Source, out: Path) -> Learned:
     from pipelines import tracking
 
     selected = source.selection
-    shown = _Shown(f"{args.method}, seed {source.settings.seed}")
+    shown = Shown(f"{args.method}, seed {source.settings.seed}")
     if args.no_track:
         return learn(args.method, source, out, resume=args.resume, watch=shown)
     with (
@@ -116,7 +116,7 @@ def _trained(args: argparse.Namespace, source: Source, out: Path) -> Learned:
     return found
 
 
-class _Shown:
+class Shown:
     """Tells how far a training is: a line every ten seconds."""
 
     def __init__(self, what: str) -> None:
@@ -124,6 +124,7 @@ class _Shown:
         self.last = self.begun
 
     def __call__(self, done: int, total: int, point: dict[str, float]) -> None:
+        """Take what `models.offline.training.Watch` says."""
         now = time.monotonic()
         if now - self.last < LINE_S and done < total:
             return

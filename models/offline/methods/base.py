@@ -22,7 +22,7 @@ class Method(lightning.LightningModule):
     """Learns the network that acts, ``agent.net``, and whatever it needs for that.
 
     Rewards are seen less their mean and over their deviation, part by part, so that no setting
-    depends on an environment's unit of reward; `raw` turns what was learned back.
+    but their lower bound depends on an environment's unit; `raw` turns what was learned back.
 
     Parameters
     ----------
@@ -84,11 +84,17 @@ class Method(lightning.LightningModule):
         mask = torch.from_numpy(first.mask[:, :-1]).flatten(0, 1)[:, None]
         seen = torch.from_numpy(first.observations[:, :-1]).flatten(0, 1)[:, None]
         acted = mask.any(-1)
-        paid = first.own[first.mask[:, :-1]]
-        team = torch.from_numpy(first.own.sum(-1)).flatten()[:, None]
+        own = np.maximum(first.own, self._least) * first.mask[:, :-1]
+        paid = own[first.mask[:, :-1]]
+        team = torch.from_numpy(own.sum(-1)).flatten()[:, None]
         self.agent.standardise.learn(seen, mask, team, acted)
         self.mean, spread = float(paid.mean(dtype=np.float64)), float(paid.std(dtype=np.float64))
         self.deviation = spread if spread > 1e-6 else 1.0
+
+    @property
+    def _least(self) -> float:
+        worst = self.settings.worst
+        return -float("inf") if worst is None else float(worst)
 
     def raw(self, net: nn.Module) -> nn.Module:
         """A copy of a network of Qs that values rewards as they are."""
@@ -114,7 +120,8 @@ class Method(lightning.LightningModule):
     def _all(self, batch: Batch) -> dict[str, Tensor]:
         mask = batch["mask"]
         seen = self.agent.standardise(batch["observations"], mask)
-        rewards = ((batch["own"] - self.mean) / self.deviation * mask[:, :-1]).sum(-1)
+        own = batch["own"].clamp(min=self._least)
+        rewards = ((own - self.mean) / self.deviation * mask[:, :-1]).sum(-1)
         return self.losses(batch, seen, rewards)
 
     def training_step(self, batch: Batch, index: int) -> Tensor:

@@ -10,6 +10,7 @@ from models.offline import methods
 from pipelines.cli import main
 
 UPDATES = 20
+"""Not six times something: the last point of the curve is at the end nevertheless."""
 
 
 def train(method, decisions, out, capsys, *words):

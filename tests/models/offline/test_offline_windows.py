@@ -17,7 +17,7 @@ CUTTER = Cutter(8, 3, (tcco.FEATURES, tcco.HALF))
 
 def test_a_window_holds_its_runs_rows_and_what_came_of_the_last():
     (run,) = runs(1, steps=19)
-    found = CUTTER.cut(run, offset=2)
+    found = CUTTER.cut(run, CUTTER.starts(run, 2))
     assert found.actions.shape == (3, 8, 3)
     seen = scaled(run.observation, tcco.FEATURES, tcco.HALF)
     assert np.array_equal(found.observations[0, :, :2], seen[2:11])
@@ -34,14 +34,14 @@ def test_a_window_holds_its_runs_rows_and_what_came_of_the_last():
 
 def test_the_last_decision_counts_if_the_run_ends_by_itself():
     (run,) = map(ending, runs(1, steps=5))
-    found = CUTTER.cut(run)
+    found = CUTTER.cut(run, CUTTER.starts(run))
     assert found.known[0].tolist() == 5 * [True] + 3 * [False]
     assert found.terminated[0].tolist() == 4 * [False] + [True] + 3 * [False]
     assert found.opening.all()
 
 
 def test_everything_is_given_once_and_little_is_held():
-    blocks = [CUTTER.cut(run) for run in runs(30)]
+    blocks = [CUTTER.cut(run, CUTTER.starts(run)) for run in runs(30)]
     held = []
 
     def fed():
@@ -69,6 +69,27 @@ def test_scenarios_lie_on_one_side(decisions):
     assert len(here) + len(there) == 20
     assert len(there) > 1
     assert not here & there
+
+
+def test_a_data_sets_own_splits_hold(tmp_path):
+    names = ("train", "validation", "test")
+    for name, run in zip(names, runs(3), strict=True):
+        files.write(tmp_path / f"split={name}" / "a.parquet", ABOUT, iter([run]))
+    source = Source(tmp_path, Offline(**SMALL))
+    assert source.key == "split"
+    assert [run.name for run in source.runs(False)] == ["run-000"]
+    assert [run.name for run in source.runs(True)] == ["run-001"]
+
+
+def test_few_windows_of_many_runs_lie_side_by_side(decisions):
+    source = Source(decisions, Offline(**SMALL, of_run=2))
+    blocks = list(source.windows(False, np.random.default_rng(1)))
+    there = list(source.runs(False))
+    assert [len(one) for one in blocks] == [2] * len(there)
+    # The two files take turns.
+    mixed = [run.name for run in source.runs(False, np.random.default_rng(1))]
+    assert sorted(mixed) == [run.name for run in there]
+    assert mixed[0] > "run-019" > mixed[1] or mixed[1] > "run-019" > mixed[0]
 
 
 def test_batches_follow_the_seed(decisions):
