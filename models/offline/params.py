@@ -14,7 +14,7 @@ class Offline(Strict):
 
     updates: int = Field(3_000, ge=1)
     """Batches that are learned from."""
-    batch: int = Field(64, ge=1)
+    batch: int = Field(32, ge=1)
     """Windows of a batch."""
     rate: float = Field(1e-3, ge=0)
     """Adam's learning rate at the beginning; it falls in a line."""
@@ -22,7 +22,7 @@ class Offline(Strict):
     """And at the end."""
     gamma: float = Field(0.969, ge=0, lt=1)
     """Discount of a step (tcco.txt Table I)."""
-    tau: float = Field(0.01, gt=0, le=1)
+    tau: float = Field(0.03, gt=0, le=1)
     """Share of the network that a target takes over after each update."""
     clip: float = Field(10.0, gt=0)
     """Longest gradient."""
@@ -70,8 +70,9 @@ class Conservative(Offline):
 
     worst: float | None = -5.0
     """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
-    alpha: float = Field(1.0, ge=0)
-    """Weight of what keeps the values of actions that weren't logged low."""
+    alpha: float = Field(0.02, ge=0)
+    """Weight of what keeps the values of actions that weren't logged low (ours): with 1 the policy
+    is nearly that of cloning, since neighbouring actions differ by little in what they earn."""
     double: bool = True
     """Whether the network chooses the action after, which the target values; otherwise the target
     does both."""
@@ -101,5 +102,5 @@ class Pessimistic(Offline):
     members: int = Field(4, ge=2)
     pessimism: float = Field(4.0, ge=0)
     """Deviations of the members by which the bound lies below their mean."""
-    alpha: float = Field(0.1, ge=0)
-    """Weight of CQL's term in every member, as MSG has it."""
+    alpha: float = Field(0.02, ge=0)
+    """Weight of CQL's term in every member, which MSG has, too."""

@@ -28,7 +28,7 @@ AGENTS = ("tcco",)
 """Whose decisions can be learned from: agents with one kind of parts."""
 TOGETHER = 16
 """Files that are read side by side: one holds runs of one control in one family of scenarios."""
-VALIDATED = 32
+VALIDATED = 16
 """Batches of runs set aside that a validation takes at most."""
 
 

@@ -33,7 +33,7 @@ from models.rl.layout import Layout
 CURVE = "curve.json"
 POINTS = 6
 """Validations of a training, at even distances; the last one is at its end."""
-FIRST = 512
+FIRST = 2_048
 """Windows that the scale of inputs and rewards is taken from, at least."""
 
 Watch = Callable[[int, int, dict[str, float]], object]

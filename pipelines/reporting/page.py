@@ -72,6 +72,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nuwa", "Nuwa-RL, trained here", ("trained:nuwa",)),
     ("macc", "MA-CC, trained here", ("trained:macc",)),
     ("trees", "Policies as trees", ("distilled:trees",)),
+    ("offline", "Offline agents", ("offline:agents", "offline:tuning")),
     ("agents", "Environments and their trainer", ("agents:environments", "agents:trainer")),
 )
 """Anchor, title, blocks as ``module:function``; each takes the inputs and returns HTML."""

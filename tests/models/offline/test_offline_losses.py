@@ -12,7 +12,7 @@ from models.offline.params import Conservative
 from models.rl.layout import Layout
 
 SETTINGS = Conservative(
-    context=1, subflows=1, subflow_width=8, width=16, heads=2, double=False, gamma=0.9
+    context=1, subflows=1, subflow_width=8, width=16, heads=2, double=False, gamma=0.9, alpha=1.0
 )
 
 
