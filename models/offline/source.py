@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -172,20 +172,13 @@ def tensors(one: Windows) -> dict[str, torch.Tensor]:
 
 
 class _Stream(IterableDataset[dict[str, torch.Tensor]]):
-    """Batches, either of what is learned from, without end, or of what was set aside."""
+    """Batches of a length that nobody has to know."""
 
-    def __init__(self, source: Source, seed: int | None) -> None:
-        self.source, self.seed = source, seed
+    def __init__(self, batches: Callable[[], Iterable[dict[str, torch.Tensor]]]) -> None:
+        self.batches = batches
 
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
-        settings = self.source.settings
-        if self.seed is not None:
-            yield from map(tensors, self.source.batches(self.seed))
-            return
-        rng = np.random.default_rng(0)
-        found = shuffled(self.source.windows(True, rng), settings.batch, settings.shuffle, rng)
-        for _, one in zip(range(VALIDATED), found, strict=False):
-            yield tensors(one)
+        yield from self.batches()
 
 
 class Decisions(lightning.LightningDataModule):
@@ -202,8 +195,16 @@ class Decisions(lightning.LightningDataModule):
 
     def train_dataloader(self) -> Any:
         """Batches without end; a training counts its updates."""
-        return DataLoader(_Stream(self.source, self.source.settings.seed), batch_size=None)
+        seed = self.source.settings.seed
+        return DataLoader(_Stream(lambda: map(tensors, self.source.batches(seed))), batch_size=None)
 
     def val_dataloader(self) -> Any:
         """Some batches of runs that were set aside, always the same."""
-        return DataLoader(_Stream(self.source, None), batch_size=None)
+        return DataLoader(_Stream(lambda: self._validation), batch_size=None)
+
+    @cached_property
+    def _validation(self) -> list[dict[str, torch.Tensor]]:
+        settings, rng = self.source.settings, np.random.default_rng(0)
+        held = 2 * VALIDATED * settings.batch
+        found = shuffled(self.source.windows(True, rng), settings.batch, held, rng)
+        return [tensors(one) for _, one in zip(range(VALIDATED), found, strict=False)]

@@ -24,7 +24,7 @@ examples:
 
 DECISIONS, TRAINED = Path("data/processed/decisions-sample"), Path("reports/offline-agents")
 
-VALIDATIONS = 8
+VALIDATIONS = 6
 """How often an online training from nothing is validated."""
 
 
@@ -56,12 +56,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
     parser.add_argument("--only", default="", metavar="METHOD[,METHOD]",
                         help="these methods alone, into another --out (default: all)")  # fmt: skip
-    parser.add_argument("--updates", type=int, default=1_000,
+    parser.add_argument("--updates", type=int, default=600,
                         help="batches of a training from logs (default %(default)s)")  # fmt: skip
-    parser.add_argument("--every", type=int, default=8, metavar="N",
-                        help="play one in N of the league's scenarios (default 8)")  # fmt: skip
+    parser.add_argument("--every", type=int, default=12, metavar="N",
+                        help="play one in N of the league's scenarios (default 12)")  # fmt: skip
     parser.add_argument("--episodes", type=int, default=32, help="of the test (default 32)")
-    parser.add_argument("--tune-steps", type=int, default=9_600,
+    parser.add_argument("--tune-steps", type=int, default=6_000,
                         help="of a training from nothing (default %(default)s)")  # fmt: skip
     parser.add_argument("--trained", type=Path, default=TRAINED,
                         help="trainings and finished runs (default: %(default)s)")  # fmt: skip

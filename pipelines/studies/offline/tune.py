@@ -17,13 +17,13 @@ _SIZES = ("subflow_width", "width", "heads", "layers", "context", "logs")
 COMMON: dict[str, Any] = {
     "num_envs": 16,
     "update_every": 8,
-    "epsilon_steps": 4_000,
+    "epsilon_steps": 3_000,
     "target_every": 500,
     "validation_episodes": 8,
     "report_every": 500,
 }
 """Settings of all of them."""
-FROM_NOTHING: dict[str, Any] = {"warmup": 1_000, "learning_starts": 1_000}
+FROM_NOTHING: dict[str, Any] = {"warmup": 1_000, "learning_starts": 500}
 """And of those from nothing: others begin with `models.rl.start.CALM`."""
 
 
