@@ -70,7 +70,9 @@ def folder(tmp_path):
 def test_what_is_said_follows_from_the_intervals():
     more, less, none = (Estimate(value=v, low=v - 0.1, high=v + 0.1) for v in (0.2, -0.2, 0.05))
     said = words.verdict("cql", {"Vegas": less, "Reno": more, "CUBIC": none})
-    assert said.startswith("Discrete CQL loses to Vegas (-0.200 [-0.300, -0.100]), beats Reno (")
+    assert said.startswith(
+        "Discrete CQL beats Reno (+0.200 [+0.100, +0.300]), loses to Vegas (-0.2"
+    )
     assert "and can't be told apart from CUBIC (+0.050 [" in said
     every = {"bc": less, "cql": less, "iql": more, "ensemble": none}
     assert words.summary("Vegas", every) == (

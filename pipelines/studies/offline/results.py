@@ -135,9 +135,7 @@ class Study:
         }  # fmt: skip
         return Row(
             player=name,
-            who=who if isinstance(who, str) else ", ".join(
-                f"{control} on {STANDINGS[standing]}" for standing, control in who.items()
-            ),
+            who=_named(who),
             seeds=len(mine),
             scores={group: statistics.score(one) for group, one in power.items()},
             reward=self._reward(name),
@@ -206,6 +204,15 @@ class Study:
         }
         found: dict[str, Any] = plain(tree)
         return found
+
+
+def _named(who: str | dict[str, str]) -> str:
+    """Who plays, with the standings if those have different ones."""
+    if isinstance(who, str):
+        return who
+    if len(set(who.values())) == 1:
+        return next(iter(who.values()))
+    return ", ".join(f"{one} on {STANDINGS[standing]}" for standing, one in who.items())
 
 
 _OF_ENVIRONMENT = "multipath"

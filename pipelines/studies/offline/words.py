@@ -29,9 +29,12 @@ def verdict(name: str, beside: Mapping[str, Estimate]) -> str:
     beside : mapping
         Others in words -> how much more power this one has, by the difference's interval.
     """
-    parts = [
-        _SAID[one.sign].format(f"{other} ({shown(one, '+')})") for other, one in beside.items()
-    ]
+    parts = []
+    for sign, text in _SAID.items():
+        names = [f"{other} ({shown(one, '+')})" for other, one in beside.items()
+                 if one.sign == sign]  # fmt: skip
+        if names:
+            parts.append(text.format(listed(names)))
     return f"{_begun(title(name))} {listed(parts)}."
 
 
