@@ -62,7 +62,7 @@ def tuning(inputs: Inputs) -> str:
     ]
     text = (
         "Online trainings that begin with a network from logs, until they do as well as one from "
-        f"nothing at its end: steps over those that this took. {page.sentence(study)}"
+        f"nothing leaves: steps over those that this took. {page.sentence(study)}"
     )
     picture, caption = drawing.drawn(study, standalone=False)["tuning"]
     return paragraph(text) + table(columns, rows) + figure(picture, caption, wide=True)

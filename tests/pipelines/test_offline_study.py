@@ -9,6 +9,7 @@ import pytest
 from data.decisions import files
 from data.decisions.run import Run
 from data.decisions.schema import About
+from data.errors import UserError
 from features import tcco
 from features.spec import schema_hash
 from pipelines.league.families import FAMILIES
@@ -61,7 +62,7 @@ def folder(tmp_path):
     scratch = tuned(0.0, 1.0, 2.0, 2.0)
     curves = {"scratch": {str(seed): scratch for seed in SEEDS},
               "bc": {"7": tuned(0.5, 1.0, 1.0, 1.5), "8": tuned(0.1, 2.0), "9": tuned(2.0)},
-              "cql": {str(seed): tuned(1.7) for seed in SEEDS}}  # fmt: skip
+              "cql": {str(seed): tuned(2.1) for seed in SEEDS}}  # fmt: skip
     kept.TUNING.write(found, {"steps": 40, "every": 10, "curves": curves})
     runs().write_parquet(found / kept.RUNS)
     return found
@@ -111,14 +112,22 @@ def test_the_best_logged_control_is_the_logs_choice_not_hindsights(folder):
 
 def test_steps_are_counted_until_the_return_from_nothing(folder):
     bc, cql = results.read(folder).ratios
-    # From nothing the last three are 5/3 in the mean, which is reached at step 30.
+    # From nothing the best is 2, at step 30.
     assert (bc.missed, cql.missed) == (1, 0)
-    assert bc.ratio.value == pytest.approx(np.mean([40 / 30, 20 / 30, 10 / 30]))
+    assert bc.ratio.value == pytest.approx((40 / 30 * 20 / 30 * 10 / 30) ** (1 / 3))
     assert cql.ratio.value == pytest.approx(1 / 3)
     assert (bc.met, cql.met) == (False, True)
     assert page.sentence(results.read(folder)) == (
         "Within the aim by the whole interval: discrete CQL; not behaviour cloning."
     )
+
+
+def test_an_online_training_that_was_cut_off_counts_for_nothing(folder):
+    tuning = kept.TUNING.read(folder)
+    cut = {**tuning.curves, "cql": {str(seed): tuned(0.1) for seed in SEEDS}}
+    kept.TUNING.write(folder, {"steps": 40, "every": 10, "curves": cut})
+    with pytest.raises(UserError, match="isn't whole"):
+        print(results.read(folder).ratios)
 
 
 def test_page_report_and_programs_say_the_same(folder, tmp_path, capsys):
@@ -191,7 +200,7 @@ def test_online_trainings_end_when_they_did_as_well_and_are_gone_on_with(
 ):
     cost = learn.learned(["bc"], 1, 2, decisions, tmp_path / "offline").costs
     assert len(cost["bc"]) == 1
-    begun, goes = [], {None: [1.0, 2.0, 3.0], "bc": [1.0, 2.5, 9.0]}
+    begun, goes = [], {None: [1.0, 2.4, 2.0], "bc": [1.0, 2.5, 9.0]}
 
     def trained(name, params, out, *, resume, watch, stop, begin):
         begun.append(begin)

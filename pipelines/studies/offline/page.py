@@ -10,7 +10,7 @@ from models.offline.methods import METHODS
 from pipelines.league.families import STANDINGS
 from pipelines.studies.offline import kept, words
 from pipelines.studies.offline.drawing import CAPTIONS
-from pipelines.studies.offline.kept import EPISODE, LAST, ONLINE, SCRATCH
+from pipelines.studies.offline.kept import EPISODE, ONLINE, SCRATCH
 from pipelines.studies.offline.results import CLONE, HINDSIGHT, LOGGED, Study
 from pipelines.studies.offline.statistics import GROUPS, Estimate
 
@@ -57,7 +57,7 @@ def page(study: Study, folder: str) -> str:
     if study.tuning is not None:
         numbers = {"steps": f"{study.tuning.steps:,}", "between": f"{study.tuning.every:,}"}
         shown = f"{lined(*tuning(study))}\n\n{sentence(study)}"
-        found |= {"tuning": shown, "episode": EPISODE, "last": LAST, **numbers}
+        found |= {"tuning": shown, "episode": EPISODE, **numbers}
     template = Path(__file__).with_name("page.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=False, undefined=jinja2.StrictUndefined)
     text = environment.from_string(template).render(found)
@@ -106,7 +106,7 @@ def tuning(study: Study) -> Table:
     rows = []
     for one in study.ratios:
         mine = study.tuning.curves[one.method]
-        first = [curve.validation[0] - scratch[seed].end for seed, curve in mine.items()]
+        first = [curve.validation[0] - scratch[seed].best for seed, curve in mine.items()]
         rows.append([METHODS[one.method].summary, f"{one.seeds - one.missed} of {one.seeds}",
                      words.shown(one.ratio), "yes" if one.met else "no",
                      f"{sum(first) / len(first):+.3f}"])  # fmt: skip

@@ -168,11 +168,14 @@ class Study:
                 continue
             shares, missed = [], 0
             for seed, one in mine.items():
-                target = scratch[seed].end
+                target = scratch[seed].best
                 own, steps = scratch[seed].reached(target), one.reached(target)
+                if steps is None and one.steps[-1] < self.tuning.steps:
+                    raise UserError(f"{name}, seed {seed}: its online training isn't whole: go on "
+                                    f"by {kept.TUNING.made_by}")  # fmt: skip
                 missed += steps is None
                 shares.append((steps or one.steps[-1]) / (own or scratch[seed].steps[-1]))
-            ratio = statistics.mean(shares)
+            ratio = statistics.ratio(shares)
             found.append(Ratio(method=name, seeds=len(mine), missed=missed, ratio=ratio))
         return found
 

@@ -116,11 +116,18 @@ def _bootstrapped(values: Floats, seed: int = 0) -> Estimate:
     return Estimate(value=value, low=float(low), high=float(high))
 
 
-def mean(values: Sequence[float]) -> Estimate:
-    """Mean of seeds, with Student's interval; without one if there is a single seed."""
-    found = np.array(values, dtype=np.float64)
+def ratio(values: Sequence[float]) -> Estimate:
+    """Geometric mean of seeds' ratios, with Student's interval of their logarithms.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Above 0; of a single one the interval has no width.
+    """
+    found = np.log(np.array(values, dtype=np.float64))
     middle, half = float(found.mean()), 0.0
     if len(found) > 1:
         spread = float(found.std(ddof=1)) / len(found) ** 0.5
         half = quantile(COVERAGE, len(found) - 1) * spread
-    return Estimate(value=middle, low=middle - half, high=middle + half)
+    value, low, high = (float(np.exp(one)) for one in (middle, middle - half, middle + half))
+    return Estimate(value=value, low=low, high=high)

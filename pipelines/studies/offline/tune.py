@@ -75,7 +75,7 @@ def tuned(
                     return None
                 curves.setdefault(name, {})[str(seed)] = found
                 if begin is None:
-                    target = found.end
+                    target = found.best
     return Tuning(steps=steps, every=every, curves=curves)
 
 
