@@ -55,14 +55,16 @@ def tuning(inputs: Inputs) -> str:
     if study.tuning is None:
         raise MissingInput(inputs.root / kept.FOLDER / kept.TUNING.name, kept.TUNING.made_by)
     columns = [Column("begins with", number=False), Column("got there", number=False),
-               Column("steps, of those from nothing")]  # fmt: skip
+               Column("steps, of all from nothing"), Column("of those until then")]  # fmt: skip
     rows: list[list[Any]] = [
-        [METHODS[one.method].summary, f"{one.seeds - one.missed} of {one.seeds}", _cell(one.ratio)]
+        [METHODS[one.method].summary, f"{one.seeds - one.missed} of {one.seeds}",
+         _cell(one.whole), _cell(one.own)]
         for one in study.ratios
-    ]
+    ]  # fmt: skip
     text = (
         "Online trainings that begin with a network from logs, until they do as well as one from "
-        f"nothing leaves: steps over those that this took. {page.sentence(study)}"
+        "nothing at its end: steps over all that this took, and over those after which it was "
+        f"there first. {page.sentence(study)}"
     )
     picture, caption = drawing.drawn(study, standalone=False)["tuning"]
     return paragraph(text) + table(columns, rows) + figure(picture, caption, wide=True)

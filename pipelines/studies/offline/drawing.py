@@ -18,7 +18,7 @@ from pipelines.studies.offline.statistics import GROUPS
 CAPTIONS = {
     "scores": "Power in the league, interquartile means with 95 % intervals",
     "tuning": "Greedy returns of online trainings that begin with nothing, or with a network from "
-    "logs; those end when they do as well as the best network of the first",
+    "logs; those end when they do as well as the first at its end",
 }
 
 

@@ -16,7 +16,7 @@ from data.results import Result, plain
 from pipelines.league.families import STANDINGS
 from pipelines.studies.offline import kept, statistics, words
 from pipelines.studies.offline.kept import ONLINE, SCRATCH
-from pipelines.studies.offline.statistics import AIM, ALL, GROUPS, Estimate, Floats, Powers
+from pipelines.studies.offline.statistics import ALL, GROUPS, Estimate, Floats, Powers
 
 CLONE = "bc"
 LOGGED, HINDSIGHT = "best logged control", "best in hindsight"
@@ -59,19 +59,18 @@ class Ratio(Result):
     method : str
     seeds, missed : int
         Trainings, and those that never did as well: they count with all their steps.
-    ratio : Estimate
-        Steps until the return of the training from nothing with the same seed, over its own.
+    whole : Estimate
+        Steps until the return at the end of the training from nothing with the same seed, over all
+        steps of that.
+    own : Estimate
+        The same, over the steps after which that one had this return for the first time.
     """
 
     method: str
     seeds: int
     missed: int
-    ratio: Estimate
-
-    @property
-    def met(self) -> bool:
-        """Whether the whole interval is within the aim."""
-        return self.ratio.high <= AIM
+    whole: Estimate
+    own: Estimate
 
 
 @dataclass(frozen=True)
@@ -166,17 +165,20 @@ class Study:
         for name, mine in self.tuning.curves.items():
             if name == SCRATCH:
                 continue
-            shares, missed = [], 0
+            shares: dict[str, list[float]] = {"whole": [], "own": []}
+            missed = 0
             for seed, one in mine.items():
-                target = scratch[seed].best
+                target = scratch[seed].end
                 own, steps = scratch[seed].reached(target), one.reached(target)
                 if steps is None and one.steps[-1] < self.tuning.steps:
                     raise UserError(f"{name}, seed {seed}: its online training isn't whole: go on "
                                     f"by {kept.TUNING.made_by}")  # fmt: skip
                 missed += steps is None
-                shares.append((steps or one.steps[-1]) / (own or scratch[seed].steps[-1]))
-            ratio = statistics.ratio(shares)
-            found.append(Ratio(method=name, seeds=len(mine), missed=missed, ratio=ratio))
+                last = scratch[seed].steps[-1]
+                shares["whole"].append((steps or one.steps[-1]) / last)
+                shares["own"].append((steps or one.steps[-1]) / (own or last))
+            ratios = {key: statistics.ratio(values) for key, values in shares.items()}
+            found.append(Ratio(method=name, seeds=len(mine), missed=missed, **ratios))
         return found
 
     @property

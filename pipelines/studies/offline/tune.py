@@ -75,7 +75,7 @@ def tuned(
                     return None
                 curves.setdefault(name, {})[str(seed)] = found
                 if begin is None:
-                    target = found.best
+                    target = found.end
     return Tuning(steps=steps, every=every, curves=curves)
 
 
