@@ -17,7 +17,7 @@ def agents(inputs: Inputs) -> str:
     from models.offline.methods import METHODS
     from pipelines.league.families import STANDINGS
     from pipelines.studies.offline import drawing, words
-    from pipelines.studies.offline.results import CLONE, LOGGED
+    from pipelines.studies.offline.lines import CLONE, LOGGED
     from pipelines.studies.offline.statistics import GROUPS
 
     study = _study(inputs)

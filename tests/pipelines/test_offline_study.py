@@ -15,7 +15,17 @@ from features.spec import schema_hash
 from pipelines.league.families import FAMILIES
 from pipelines.reporting import offline as section
 from pipelines.reporting.inputs import Inputs, MissingInput
-from pipelines.studies.offline import command, kept, learn, page, results, statistics, tune, words
+from pipelines.studies.offline import (
+    command,
+    kept,
+    learn,
+    lines,
+    page,
+    results,
+    statistics,
+    tune,
+    words,
+)
 from pipelines.studies.offline.statistics import Estimate
 
 SEEDS = (7, 8, 9)
@@ -99,7 +109,7 @@ def test_the_best_logged_control_is_the_logs_choice_not_hindsights(folder):
     study = results.read(folder)
     assert study.best == {"single-path": "vegas", "multipath": "wvegas"}
     assert study.hindsight == {"single-path": "cubic", "multipath": "cubic"}
-    cql, logged = study.row("cql"), study.row(results.LOGGED)
+    cql, logged = study.row("cql"), study.row(lines.LOGGED)
     assert cql.to_clone.value == pytest.approx(0.2)
     assert study.row("bc").to_clone is None
     assert logged.to_logged is None

@@ -11,7 +11,8 @@ from pipelines.league.families import STANDINGS
 from pipelines.studies.offline import kept, words
 from pipelines.studies.offline.drawing import CAPTIONS
 from pipelines.studies.offline.kept import EPISODE, LAST, ONLINE, SCRATCH
-from pipelines.studies.offline.results import CLONE, HINDSIGHT, LOGGED, Study
+from pipelines.studies.offline.lines import CLONE, HINDSIGHT, LOGGED
+from pipelines.studies.offline.results import Study
 from pipelines.studies.offline.statistics import AIM, GROUPS, Estimate
 
 Table = tuple[list[str], list[list[str]]]
