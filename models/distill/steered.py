@@ -178,8 +178,10 @@ def _estimator(root: Node, names: list[str], reach: int) -> Any:
         nodes[at]["left_child"], nodes[at]["right_child"] = left, right
         nodes[at]["feature"], nodes[at]["threshold"] = feature, threshold
     nodes["n_node_samples"] = nodes["weighted_n_node_samples"] = 1
-    values = np.zeros((len(rows), 1, actions))
-    values[np.arange(len(rows)), 0, np.maximum(says, 0)] = np.array(says) >= 0
+    # Inner nodes say nothing, which is all actions alike.
+    values = np.full((len(rows), 1, actions), 1 / actions)
+    leaves = np.array(says) >= 0
+    values[leaves, 0] = np.eye(actions)[np.array(says)[leaves]]
     tree = Tree(len(names), np.array([actions], np.intp), 1)
     tree.__setstate__(
         {"max_depth": depth, "node_count": len(rows), "nodes": nodes, "values": values}

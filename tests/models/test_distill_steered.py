@@ -1,10 +1,16 @@
 """The tree that steers to a window, searched for by its return."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import random_policies
 
 from data.errors import UserError
+from export.policy.student import described
+from export.proof import prove
+from export.source import source_of
+from models import store
 from models.distill import steered
 from models.distill.params import Distill
 from models.distill.rollout import Task
@@ -17,6 +23,11 @@ SMALL = Distill(rounds=1, lanes=2, steps=12, seeds=2, episodes=1, steered=2, vie
 def task():
     teacher = random_policies.policy("tcco")
     return Task(teacher, teacher)
+
+
+@pytest.fixture(scope="module")
+def found(task):
+    return distil(task, SMALL)
 
 
 def plain(share):
@@ -55,12 +66,9 @@ def test_shares_depend_on_the_path(task):
     assert student.act(row).tolist() == [4, 3, 3]
 
 
-def test_the_search_competes_with_imitations_in_validation(task):
-    said = []
-    found = distil(task, SMALL, said.append)
+def test_the_search_competes_with_imitations_in_validation(found):
     views = [one.student.view for one in found.tried]
     assert views[:3] == ["present", "steered", "steered"]
-    assert sum(line.startswith("generation") for line in said) == 2
     top = max(one.mean for one in found.tried)
     chosen = next(one for one in found.tried if one.student is found.chosen)
     assert chosen.mean >= top - SMALL.tolerance * abs(top)
@@ -70,3 +78,10 @@ def test_only_windows_of_paths_are_steered():
     team = random_policies.policy("macc")
     with pytest.raises(UserError, match="leave it at 0"):
         distil(Task(team.only("macc-tcp"), team), SMALL)
+
+
+def test_what_the_search_finds_is_proved_in_c(task, found, tmp_path):
+    chosen = replace(found, chosen=steered.student(task, plain(1.25)))
+    described("tcco-tree", task, chosen, {"n": 1}, "# card\n", "the tests").write(tmp_path)
+    report = prove(source_of(store.load(tmp_path / "tcco-tree")), ["c"], "test").report
+    assert report["ok"], report
