@@ -49,6 +49,19 @@ BENCHMARKS: dict[str, Benchmark] = {
         always=("--json", "--growth", "--logs", "1"), quick=("--days", "12"), program="month"
     ),
     "fleet": Benchmark(quick=("--connections", "60")),
+    "fleet_kills": Benchmark(
+        always=(
+            "--json",
+            "--connections",
+            "40",
+            "--without",
+            "2 processes",
+            "2 nodes",
+            "--more",
+            "0",
+        ),
+        program="fleet",
+    ),
     "formats": Benchmark(quick=("--commits", "4")),
     "exporters": Benchmark(quick=("--quick",)),
     "classify": Benchmark(quick=("--repeats", "2")),
