@@ -31,6 +31,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "league": ("pipelines.league.command", "rank congestion controls on the same drawn scenarios"),
     "drift": ("pipelines.drift", "new logs against a training set: keep the model, or train again"),
     "predict": ("pipelines.sbd.predict", "which subflows share a bottleneck, and which to couple"),
+    "offline": ("pipelines.offline.command", "what logs cover, and what they say of an agent"),
     "qos": ("pipelines.qos.command", "streams over two paths: settings that make a quality likely"),
     "export": ("pipelines.export", "turn a model into code or a file that a kernel can run"),
     "verify": ("pipelines.verify", "prove that an exported bundle equals its model"),

@@ -104,3 +104,23 @@ class Pessimistic(Offline):
     """Deviations of the members by which the bound lies below their mean."""
     alpha: float = Field(0.02, ge=0)
     """Weight of CQL's term in every member, which MSG has, too."""
+
+
+class Evaluation(Offline):
+    """Fitted Q evaluation of a policy, and the cloning of who decided, from the same logs."""
+
+    updates: int = Field(1_500, ge=1)
+    tau: float = Field(0.05, gt=0, le=1)
+    """Faster than learning has it: no action is maximised over, so that nothing runs away."""
+    fits: int = Field(3, ge=1)
+    """Networks, each of scenarios drawn with replacement (ours)."""
+    horizon: int = Field(16, ge=1)
+    """Decisions over which importance weights are multiplied."""
+    tail: float = Field(0.05, gt=0, lt=1)
+    """Share of the discounted sum that lies beyond what a logged return is summed over."""
+    resamples: int = Field(1_000, ge=100)
+    """Of the bootstrap over scenarios."""
+    least_effective: float = Field(50.0, ge=1)
+    """Effective sample of importance weights below which there is no estimate."""
+    most_outside: float = Field(0.1, ge=0, le=1)
+    """Share of a policy's decisions without support above which there is none either."""

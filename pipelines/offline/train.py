@@ -124,7 +124,7 @@ class Shown:
         self.last = self.begun
 
     def __call__(self, done: int, total: int, point: dict[str, float]) -> None:
-        """Take what `models.offline.training.Watch` says."""
+        """Tell it, if the last time was long ago or this is the end."""
         now = time.monotonic()
         if now - self.last < LINE_S and done < total:
             return
