@@ -20,6 +20,8 @@ from torch import Tensor
 from data.decisions.run import Run
 from data.errors import UserError
 from features.intervals import scaled
+from features.tcco import FEATURES
+from models.envs.tcco import TccoSettings
 from models.offline.source import Source
 from models.rl import checkpoint
 from models.rl.layout import Layout
@@ -123,12 +125,28 @@ def opened(folder: Path) -> Acting:
     UserError
         When it is no training of TCCO's network.
     """
-    from models.rl.policy import kept
-
-    _, _, module = kept(folder)
-    if not isinstance(module, TransformerModule):
-        raise UserError(f"{folder}: of another network than TCCO's: logs can't be asked about it")
+    tree = _tree(folder)
+    settings = tree["settings"]
+    params = TccoSettings.parse(settings.get("env", {}), f"{folder}: env").params
+    context = int(settings["context"])
+    parts = Layout((0,) * params.subflows, (2 * params.reach + 1,), (len(FEATURES),), context)
+    module = TransformerModule(model_config={"layout": parts.plain(), "network": settings})
+    state = {key: torch.from_numpy(value) for key, value in weights(folder).items()}
+    try:
+        module.load_state_dict(module.state_dict() | state)
+    except RuntimeError:
+        raise UserError(
+            f"{folder}: of another network than TCCO's: logs can't be asked about it"
+        ) from None
     return Acting(str(folder), module.eval())
+
+
+def weights(folder: Path) -> dict[str, NDArray[Any]]:
+    """The weights that a training's folder plays by."""
+    tree = _tree(folder)
+    every = tree["best"] or tree["network"]
+    # The weights of a target are for learning alone.
+    return {name: value for name, value in every.items() if not name.startswith("target.")}
 
 
 def settings_of(folder: Path) -> dict[str, Any]:
@@ -139,14 +157,21 @@ def settings_of(folder: Path) -> dict[str, Any]:
     UserError
         When there is no checkpoint.
     """
-    found = checkpoint.latest(folder)
-    if found is None:
-        raise UserError(f"{folder}: no checkpoint: name a folder that `cczoo train` wrote into")
-    tree = checkpoint.read(found)
+    tree = _tree(folder)
     if "offline" in tree:
         return dict(tree["offline"]["settings"])
     kept = ("gamma", "logs", "subflow_width", "width", "heads", "layers", "context", "env")
     return {key: tree["settings"][key] for key in kept if key in tree["settings"]}
+
+
+def _tree(folder: Path) -> dict[str, Any]:
+    found = checkpoint.latest(folder)
+    if found is None:
+        raise UserError(f"{folder}: no checkpoint: name a folder that `cczoo train` wrote into")
+    tree = checkpoint.read(found)
+    if not str(tree["agent"]).startswith("tcco"):
+        raise UserError(f"{folder}: a training of {tree['agent']}: logs can be asked about TCCO's")
+    return tree
 
 
 def layout(source: Source) -> Layout:

@@ -114,8 +114,10 @@ class Evaluation(Offline):
     """Faster than learning has it: no action is maximised over, so that nothing runs away."""
     fits: int = Field(3, ge=1)
     """Networks, each of scenarios drawn with replacement (ours)."""
-    horizon: int = Field(16, ge=1)
+    horizon: int = Field(8, ge=1)
     """Decisions over which importance weights are multiplied."""
+    spacing: int = Field(16, ge=1)
+    """Decisions of a run between two from which worth is asked for."""
     tail: float = Field(0.05, gt=0, lt=1)
     """Share of the discounted sum that lies beyond what a logged return is summed over."""
     resamples: int = Field(1_000, ge=100)

@@ -57,7 +57,7 @@ class Aside:
         source : Source
         settings : Evaluation
         starts : {"every", "first"}
-            From every ``horizon``-th decision of a run on, or from its first alone.
+            From every ``spacing``-th decision of a run on, or from its first alone.
         against : str, optional
             Only in runs of this control.
 
@@ -73,7 +73,7 @@ class Aside:
             if last < 0 or against not in (None, run.behaviour):
                 continue
             found.runs.append(run)
-            every = np.arange(0, last + 1 if starts == "every" else 1, settings.horizon)
+            every = np.arange(0, last + 1 if starts == "every" else 1, settings.spacing)
             found.steps.append(every)
         if len(set(found.names)) < 2:
             of = f" of {against!r}" if against else ""
@@ -125,10 +125,40 @@ class Aside:
 
 
 def estimate(
-    policy: Acting, fits: Sequence[EvaluationMethod], behaviour: Sequence[Float], aside: Aside,
+    policy: Acting,
+    fits: Sequence[EvaluationMethod],
+    behaviour: Sequence[Float],
+    aside: Aside,
     support: Support,
-) -> dict[str, Any]:  # fmt: skip
-    """All figures of a policy.
+) -> dict[str, Any]:
+    """All figures of a policy, without those that can't be trusted.
+
+    Parameters
+    ----------
+    policy, fits, behaviour, aside, support
+        As of `figures`.
+
+    Returns
+    -------
+    dict
+        As of `figures`, with ``refused``: estimate -> why it isn't given, and ``verdict``.
+    """
+    found = figures(policy, fits, behaviour, aside, support)
+    refused = untrusted(found, aside.settings)
+    for name in refused:
+        found |= {name: None, f"{name}_gain": None}
+    found |= {"refused": refused}
+    return found | {"verdict": verdict(found)}
+
+
+def figures(
+    policy: Acting,
+    fits: Sequence[EvaluationMethod],
+    behaviour: Sequence[Float],
+    aside: Aside,
+    support: Support,
+) -> dict[str, Any]:
+    """All figures of a policy, however little they are to be trusted.
 
     Parameters
     ----------
@@ -139,13 +169,14 @@ def estimate(
         Odds of the logged actions by who decided, as `Aside.taken` gives them.
     aside : Aside
     support : Support
-        Of what was learned from.
+        What was learned from.
 
     Returns
     -------
     dict
         ``logged``, ``fqe`` and ``wis`` as intervals, ``fqe_gain`` and ``wis_gain`` over what was
-        logged, ``effective``, ``coverage``, ``refused``: reasons why an estimate isn't given.
+        logged (``wis`` and its gain are None if no weight is left), ``effective``: sequences that
+        weights leave, ``reach``: decisions over which they leave enough, ``coverage``.
     """
     settings, cluster = aside.settings, aside.cluster
     clusters = int(cluster.max()) + 1
@@ -159,42 +190,48 @@ def estimate(
     logged = means(discounted(aside.rewards(aside.length), settings.gamma))
     fqe = _mixed([means(_worths(one, aside)) for one in fits])
     paid = aside.rewards(settings.horizon)
-    ratios = [p / np.maximum(b, LEAST_ODDS)
-              for p, b in zip(aside.taken(policy), behaviour, strict=True)]  # fmt: skip
+    ratios = [
+        p / np.maximum(b, LEAST_ODDS) for p, b in zip(aside.taken(policy), behaviour, strict=True)
+    ]
     sequences = Sequences(aside.gathered(ratios, settings.horizon), paid, cluster)
     wis = sequences.estimates(settings.gamma, counts)
     short = means(discounted(paid, settings.gamma))
-    effective = float(sequences.effective()[-1])
-    held = coverage(policy, aside, support)
-    refused = {}
-    if effective < settings.least_effective:
-        refused["wis"] = (
-            f"weights leave {effective:.1f} of {len(cluster)} sequences of {settings.horizon} "
-            f"decisions: an estimate takes {settings.least_effective:g}"
-        )
-    share = max(held["outside"], held["rare_action"])
-    if share > settings.most_outside:
-        where = held["where"] or "too few of its actions where it takes them"
-        refused["fqe"] = (
-            f"{100 * share:.0f} % of its decisions have no support, more than "
-            f"{100 * settings.most_outside:g} %: {where}"
-        )
-    found: dict[str, Any] = {
+    weighed, effective = bool(np.isfinite(wis[0])), sequences.effective()
+    return {
         "policy": policy.name,
         "starts": len(cluster),
         "clusters": clusters,
         "horizon": settings.horizon,
         "logged": interval(logged),
         "logged_short": interval(short),
-        "fqe": None if "fqe" in refused else interval(fqe),
-        "fqe_gain": None if "fqe" in refused else interval(fqe - logged),
-        "wis": None if "wis" in refused else interval(wis),
-        "wis_gain": None if "wis" in refused else interval(wis - short),
-        "effective": effective,
-        "coverage": held,
-        "refused": refused,
+        "fqe": interval(fqe),
+        "fqe_gain": interval(fqe - logged),
+        "wis": interval(wis) if weighed else None,
+        "wis_gain": interval(wis - short) if weighed else None,
+        "effective": float(effective[-1]),
+        "reach": int((effective >= settings.least_effective).cumprod().sum()),
+        "coverage": coverage(policy, aside, support),
     }
-    return found | {"verdict": verdict(found)}
+
+
+def untrusted(found: dict[str, Any], settings: Evaluation) -> dict[str, str]:
+    """Estimates that can't be trusted -> why."""
+    refused = {}
+    if found["effective"] < settings.least_effective:
+        refused["wis"] = (
+            f"weights leave {found['effective']:.1f} of {found['starts']} sequences of "
+            f"{settings.horizon} decisions: an estimate takes {settings.least_effective:g}, which "
+            f"are left for {found['reach']}"
+        )
+    held = found["coverage"]
+    share = max(held["outside"], held["rare_action"])
+    if share > settings.most_outside:
+        where = held["where"] or "they are rare where it takes them"
+        refused["fqe"] = (
+            f"{100 * share:.0f} % of its decisions have no support, more than "
+            f"{100 * settings.most_outside:g} %: {where}"
+        )
+    return refused
 
 
 def coverage(policy: Acting, aside: Aside, support: Support) -> dict[str, Any]:

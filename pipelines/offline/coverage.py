@@ -135,15 +135,17 @@ def _held(args: argparse.Namespace, support: Support, aside: Iterable[Run]) -> d
 
 
 def _acting(args: argparse.Namespace) -> Callable[[Run], Any]:
-    """What tells an agent's actions along a run; None if it has more subflows than the agent takes."""
+    """What tells an agent's actions along a run; None if it has too many subflows."""
     from models.offline.acting import opened
+    from models.one_thread import one_thread
 
     policy, source = opened(args.agent), _source(args)
 
     def actions(run: Run) -> Any:
         if run.subflows > source.settings.subflows:
             return None
-        return policy.along(run, source)[:, : run.subflows].argmax(-1).numpy()
+        with one_thread():
+            return policy.along(run, source)[:, : run.subflows].argmax(-1).numpy()
 
     return actions
 

@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from data.errors import UserError
     from data.files import write_text
     from models.offline.acting import opened, settings_of
+    from models.one_thread import one_thread
     from pipelines.offline import identity
     from pipelines.offline.given import evaluation
     from pipelines.rl.changes import changes
@@ -62,11 +63,12 @@ def run(args: argparse.Namespace) -> int:
     logged = args.policy.startswith(LOGGED)
     folder = Path(args.policy)
     settings = evaluation({} if logged else settings_of(folder), changes(args.set))
-    if logged:
-        policy = _cloned(args, settings, args.policy.removeprefix(LOGGED))
-    else:
-        policy = opened(folder)
-    found = estimated(policy, args.decisions, settings, args.starts, args.against)
+    with one_thread():
+        if logged:
+            policy = _cloned(args, settings, args.policy.removeprefix(LOGGED))
+        else:
+            policy = opened(folder)
+        found = estimated(policy, args.decisions, settings, args.starts, args.against)
     found = {**identity.of(None if logged else folder, args.decisions), **found}
     if args.out is not None:
         write_text(args.out, json.dumps(found, indent=2) + "\n")

@@ -26,16 +26,16 @@ def of(folder: Path | None, decisions: Path) -> dict[str, Any]:
 
 def weights(folder: Path) -> str:
     """SHA-256 of the network that a training's folder plays by."""
-    from models.policies.policy import of_training
+    from models.offline import acting
 
     digest = hashlib.sha256()
-    for name, value in sorted(of_training(folder).weights.items()):
+    for name, value in sorted(acting.weights(folder).items()):
         digest.update(name.encode() + value.tobytes())
     return digest.hexdigest()
 
 
-def beaten(folder: Path, estimate: Path) -> dict[str, Any]:
-    """Read figures which say that a training beats what was logged.
+def read(folder: Path, estimate: Path) -> dict[str, Any]:
+    """Read the figures of a training.
 
     Parameters
     ----------
@@ -47,12 +47,11 @@ def beaten(folder: Path, estimate: Path) -> dict[str, Any]:
     Raises
     ------
     UserError
-        When they are of another training, or say that it doesn't.
+        When there are none, or they are of another training.
     """
     try:
         found: dict[str, Any] = json.loads(estimate.read_text(encoding="utf-8"))
-        mine, verdict = found["weights"], found["verdict"]
-        beats, reason = verdict["beats"], verdict["reason"]
+        mine, _ = found["weights"], (found["verdict"]["beats"], found["verdict"]["reason"])
     except OSError as error:
         raise UserError(
             f"{estimate}: {error.strerror}: cczoo offline estimate --out writes it"
@@ -63,6 +62,17 @@ def beaten(folder: Path, estimate: Path) -> dict[str, Any]:
         ) from None
     if found.get("format") != FORMAT or mine != weights(folder):
         raise UserError(f"{estimate}: of another training than {folder}: estimate it again")
-    if not beats:
-        raise UserError(f"{folder}: not registered: it doesn't beat what was logged: {reason}")
     return found
+
+
+def tags(found: dict[str, Any]) -> dict[str, str]:
+    """What a version in the registry says of its figures."""
+    gain = found["fqe_gain"]
+    return {
+        "estimate": found["verdict"]["reason"],
+        "estimate.gain": f"{gain['mean']:.6g}",
+        "estimate.gain.low": f"{gain['low']:.6g}",
+        "estimate.gain.high": f"{gain['high']:.6g}",
+        "estimate.effective": f"{found['effective']:.6g}",
+        "estimate.decisions": found["decisions"],
+    }

@@ -19,7 +19,9 @@ TAGS = {"budget": "none", "certificate": "none"}
 """Tags of a version: nothing proves a policy yet."""
 
 
-def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
+def trainings(
+    run: str, found: Iterable[ZooModel], tags: Mapping[str, str] | None = None
+) -> list[Training]:
     """Records of policies, one for each agent's settings: senders and routers learned together.
 
     Parameters
@@ -28,6 +30,8 @@ def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
         Name of the run.
     found : iterable of ZooModel
         Entries of policies.
+    tags : mapping, optional
+        More tags of each version.
     """
     grouped: dict[str, list[ZooModel]] = {}
     for model in found:
@@ -37,10 +41,10 @@ def trainings(run: str, found: Iterable[ZooModel]) -> list[Training]:
         while any(one.meta.name == model.meta.name for one in grouped.get(key, [])):
             key += "+"
         grouped.setdefault(key, []).append(model)
-    return [_training(run, models) for models in grouped.values()]
+    return [_training(run, models, {**TAGS, **(tags or {})}) for models in grouped.values()]
 
 
-def _training(run: str, models: list[ZooModel]) -> Training:
+def _training(run: str, models: list[ZooModel], tags: dict[str, str]) -> Training:
     description = models[0].read_json(ENTRY)
     metrics: dict[str, float] = {}
     for model in models:
@@ -52,7 +56,7 @@ def _training(run: str, models: list[ZooModel]) -> Training:
         metrics=metrics,
         dataset_hash=LEARNED_IN,
         entries={model.meta.name: model.directory for model in models},
-        tags={model.meta.name: dict(TAGS) for model in models},
+        tags={model.meta.name: dict(tags) for model in models},
     )
 
 

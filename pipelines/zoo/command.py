@@ -99,6 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     register.add_argument("--seeds", type=int, default=SEEDS, help=SEEDS_HELP)
     register.add_argument(
+        "--estimate",
+        type=Path,
+        metavar="FILE",
+        help="what cczoo offline estimate --out wrote: refuse a training that doesn't beat what "
+        "was logged",
+    )
+    register.add_argument(
         "--offline", action="store_true", help="keep the record on disk, to be sent later"
     )
     certify = actions.add_parser(

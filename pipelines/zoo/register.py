@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.place import scratch
@@ -16,23 +17,46 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Register each name's policies as new versions, each with its ``@candidate``."""
+    """Register each name's policies as new versions, each with its ``@candidate``.
+
+    Returns 1 if an estimate from logs says that a training doesn't beat what was logged.
+    """
     from data.command_line import made_by
     from pipelines import tracking
+    from pipelines.offline import identity
     from pipelines.registry import of_policies, register
 
+    tags = {}
+    if args.estimate is not None:
+        figures = _estimate(args)
+        if not figures["verdict"]["beats"]:
+            why = figures["verdict"]["reason"]
+            print(f"refused: {args.names[0]} doesn't beat what was logged: {why}", file=sys.stderr)
+            return 1
+        tags = identity.tags(figures)
     if not register.is_offline(args.offline):
         tracking.check_store()
     with scratch("register") as held:
         # Each in a folder of its own: two trainings of an agent have entries of the same names.
         each = [entries_of(n, args, held / str(i)) for i, n in enumerate(args.names)]
         found = [model for one in each for model in one]
-        sent = [register.send(one, args.offline) for one in of_policies.trainings(made_by(), found)]
+        records = of_policies.trainings(made_by(), found, tags)
+        sent = [register.send(one, args.offline) for one in records]
     versions = {name: version for one in sent for name, version in one["versions"].items()}
     if args.json:
         print_json({"registered": versions, "waiting": [one["waiting"] for one in sent
                                                         if "waiting" in one]})  # fmt: skip
     return 0
+
+
+def _estimate(args: argparse.Namespace) -> dict[str, Any]:
+    """Figures of the one training that is named."""
+    from pipelines.offline import identity
+    from pipelines.zoo import policies
+
+    if len(args.names) != 1 or not policies.is_training(Path(args.names[0])):
+        raise UserError("--estimate: name the one training's folder that it is of")
+    return identity.read(Path(args.names[0]), args.estimate)
 
 
 def entries_of(name: str, args: argparse.Namespace, held: Path) -> list[ZooModel]:

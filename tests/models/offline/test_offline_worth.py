@@ -15,7 +15,7 @@ from models.offline.worth import Aside, estimate, interval
 
 SETTINGS = Evaluation(
     **{**SMALL, "batch": 32, "context": 2}, subflows=1, gamma=GAMMA, updates=300, rate=1e-2,
-    tau=0.1, held_out=0.3, fits=1, horizon=3, resamples=200,
+    tau=0.1, held_out=0.3, fits=1, horizon=3, spacing=3, resamples=200,
 )  # fmt: skip
 
 

@@ -1,0 +1,153 @@
+"""Train policies from logs, estimate each from the same logs, and play each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from data.strict import Strict
+from models.offline import evaluation, methods, training, worth
+from models.offline.acting import Acting, opened
+from models.offline.params import Evaluation
+from models.offline.source import Source
+from models.offline.support import Support
+from models.offline.worth import Aside
+from pipelines.offline.given import KEPT
+from pipelines.studies.estimates import logs, truth
+from pipelines.studies.estimates.logs import CONTROLS, Size
+
+NETWORK = {"subflow_width": 16, "width": 32, "heads": 2, "context": 4}
+"""Smaller than by default: the study has some thirty networks."""
+
+
+class Effort(Strict):
+    """How much is learned."""
+
+    size: Size = Size()
+    methods: tuple[str, ...] = ("bc", "cql", "iql")
+    updates: int = 600
+    """How long a policy learns."""
+    evaluation: dict[str, Any] = Field(
+        default_factory=lambda: {"updates": 600, "fits": 1, "spacing": 32}
+    )
+    held_out: float = 0.25
+    network: dict[str, Any] = Field(default_factory=lambda: dict(NETWORK))
+
+
+def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[str, Any]]:
+    """A row for each policy: the figures of `models.offline.worth.figures` and the truth.
+
+    Parameters
+    ----------
+    kind : str
+        One of `logs.KINDS`.
+    seed : int
+        Draws the scenarios, and begins the networks.
+    effort : Effort
+    folder : Path
+        Where logs and policies are kept meanwhile.
+    """
+    path = logs.write(kind, folder, effort.size, seed)
+    common = {**effort.network, "held_out": effort.held_out, "seed": seed}
+    settings = Evaluation.parse({**common, **effort.evaluation}, "evaluation")
+    source = Source(path, settings)
+    aside = Aside.of(source, settings, "first" if kind == CONTROLS else "every")
+    support = Support.of(source.runs(False), len(source.about.actions))
+    behaviour = aside.taken(evaluation.cloned(path, settings))
+    for policy, real in _policies(kind, path, settings, effort, folder, aside):
+        fits = []
+        for number in range(settings.fits):
+            own = settings.model_copy(update={"seed": seed + number})
+            resample = own.seed if settings.fits > 1 else None
+            fits.append(evaluation.fitted(policy, path, own, resample))
+        found = worth.figures(policy, fits, behaviour, aside, support)
+        paid = real()
+        yield {
+            **found,
+            "kind": kind,
+            "seed": seed,
+            "refused": worth.untrusted(found, settings),
+            "truth": truth.summed(paid, settings.gamma, aside.length),
+            "truth_short": truth.summed(paid, settings.gamma, settings.horizon),
+        }
+
+
+def _policies(
+    kind: str, path: Path, settings: Evaluation, effort: Effort, folder: Path, aside: Aside
+) -> Iterator[tuple[Acting, Any]]:
+    """Each policy, with what plays it and gives its rewards."""
+    shared = {key: getattr(settings, key) for key in KEPT}
+    for method in effort.methods:
+        own = methods.settings(method, {**shared, "updates": effort.updates})
+        out = folder / f"{path.stem}-{method}"
+        training.learn(method, Source(path, own), out)
+        policy = opened(out)
+        policy.name = method
+        yield policy, lambda out=out: truth.played(_trained(out), aside, kind)
+    names = logs.CLASSICAL if kind == CONTROLS else tuple(logs.SCRIPTS)
+    for number, name in enumerate(names):
+        policy = evaluation.cloned(path, settings, name)
+        if kind == CONTROLS:
+            yield policy, lambda name=name: _logged(aside, name)
+        else:
+            # What it does at random is drawn anew.
+            seed = 10 * settings.seed + number + 5
+            make = lambda envs, name=name, seed=seed: logs.script(name, seed)  # noqa: E731
+            yield policy, lambda make=make: truth.played(make, aside, kind)
+
+
+def _trained(folder: Path) -> truth.Make:
+    from models.policies.policy import of_training
+    from models.rl.layout import Layout
+
+    return lambda envs: of_training(folder).actor(Layout.of(envs))
+
+
+def _logged(aside: Aside, control: str) -> truth.Float:
+    """A control's own runs say what it gets."""
+    mine = np.repeat(
+        [run.behaviour == control for run in aside.runs], [len(steps) for steps in aside.steps]
+    )
+    found: truth.Float = aside.rewards(aside.length)[mine]
+    return found
+
+
+def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """How near estimates of a kind of logs came, and whether they rank policies rightly.
+
+    Returns
+    -------
+    dict
+        For ``fqe`` and ``wis``: the mean over seeds of Spearman's rank correlation with the truth,
+        its least, ``error``: mean absolute error, ``spread``: the deviation of the truth over
+        policies, ``within``: share of intervals that hold the truth, ``refused``: share.
+    """
+    result = {}
+    for name, real in (("fqe", "truth"), ("wis", "truth_short")):
+        ranks, errors, within = [], [], []
+        for seed in sorted({row["seed"] for row in found}):
+            own = [row for row in found if row["seed"] == seed and row[name] is not None]
+            if len(own) > 2:
+                ranks.append(_rank([r[name]["mean"] for r in own], [r[real] for r in own]))
+            errors += [row[name]["mean"] - row[real] for row in own]
+            within += [row[name]["low"] <= row[real] <= row[name]["high"] for row in own]
+        result[name] = {
+            "rank": float(np.mean(ranks)) if ranks else None,
+            "least_rank": float(min(ranks)) if ranks else None,
+            "error": float(np.abs(errors).mean()) if errors else None,
+            "bias": float(np.mean(errors)) if errors else None,
+            "spread": float(np.std([row[real] for row in found])),
+            "within": float(np.mean(within)) if within else None,
+            "refused": float(np.mean([name in row["refused"] for row in found])),
+        }
+    return result
+
+
+def _rank(one: list[float], other: list[float]) -> float:
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(one, other).statistic)
