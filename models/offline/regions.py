@@ -7,17 +7,12 @@ agent, so that they are no axis; what they lead to, queues and small windows, is
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.decisions.run import Run
-from data.errors import UserError, unknown_name
 from features import tcco
 
 Float = NDArray[np.float64]
@@ -121,109 +116,3 @@ def named(region: int) -> str:
     ranges = (axis.range(int(at)) for axis, at in zip(AXES, bins, strict=True))
     words = (axis.words(*limits) for axis, limits in zip(AXES, ranges, strict=True))
     return " ".join(words)
-
-
-_SIDES: dict[str, Callable[[Float, float], NDArray[np.bool_]]] = {
-    ">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Question:
-    """Conditions that hold together, such as ``snd_cwnd > 200 and base_rtt_ms > 100``."""
-
-    conditions: tuple[tuple[Axis, str, float], ...]
-
-    @classmethod
-    def read(cls, text: str) -> Question:
-        """Read it.
-
-        Raises
-        ------
-        UserError
-            When it is none.
-        """
-        found = []
-        axes = {axis.name: axis for axis in AXES}
-        for part in re.split(r"\s+and\s+", text.strip()):
-            match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", part)
-            if match is None:
-                raise UserError(f"{text!r}: conditions such as 'snd_cwnd > 200 and base_rtt_ms > "
-                                f"100' are understood, not {part!r}")  # fmt: skip
-            name, side, number = match.groups()
-            if name not in axes:
-                raise unknown_name("axis", name, axes)
-            found.append((axes[name], side, float(number)))
-        return cls(tuple(found))
-
-    def holds(self, run: Run) -> NDArray[np.bool_]:
-        """Of which decisions of a run it is true, bool array [T, S]."""
-        true = [
-            _SIDES[side](axis.values(run.observation), at) for axis, side, at in self.conditions
-        ]
-        found: NDArray[np.bool_] = np.logical_and.reduce(true)
-        return found
-
-    def words(self) -> str:
-        """In words."""
-        return " ".join(
-            axis.words(at, None) if side in (">", ">=") else axis.words(None, at)
-            for axis, side, at in self.conditions
-        )
-
-
-def empty_corner(counts: NDArray[np.int64], bins: Sequence[int], least: int) -> str | None:
-    """The plainest words for why a region has too little: of one axis, of two, or of all.
-
-    A range grows to the end of its axis as long as nothing beyond has enough either, so that
-    "above 200 segments" is said, and not "with 200 to 1000 segments".
-
-    Parameters
-    ----------
-    counts : int64 array
-        Decisions, with an axis for each of `AXES`.
-    bins : sequence of int
-        The region's place on each axis.
-    least : int
-        Decisions that are enough.
-
-    Returns
-    -------
-    str or None
-        None if the region has enough.
-    """
-    if counts[tuple(bins)] >= least:
-        return None
-    every = range(len(AXES))
-    chosen: list[tuple[int, ...]] = [(i,) for i in every]
-    chosen += [(i, j) for i, j in product(every, every) if i < j]
-    for axes in (*chosen, tuple(every)):
-        others = tuple(i for i in every if i not in axes)
-        table: Any = counts.sum(axis=others)
-        limits = _grown(table, [bins[i] for i in axes], least)
-        if limits is not None:
-            return " ".join(
-                AXES[i].words(*AXES[i].range(first, last))
-                for i, (first, last) in zip(axes, limits, strict=True)
-            )
-    return None
-
-
-def _grown(table: Any, bins: list[int], least: int) -> list[tuple[int, int]] | None:
-    """First and last bin of a block around one that has less than ``least``; None if it has not."""
-
-    def total(limits: list[tuple[int, int]]) -> int:
-        return int(table[tuple(slice(first, last + 1) for first, last in limits)].sum())
-
-    limits = [(at, at) for at in bins]
-    if total(limits) >= least:
-        return None
-    for i, size in enumerate(table.shape):
-        first, last = limits[i]
-        for wider in ((first, size - 1), (0, last)):
-            grown = [*limits[:i], wider, *limits[i + 1 :]]
-            # A whole axis would say nothing of it.
-            if wider != (0, size - 1) and total(grown) < least:
-                limits = grown
-                break
-    return limits

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from data.decisions.run import Run
 from models.offline import regions
-from models.offline.regions import AXES, REGIONS, SHAPE, Question
+from models.offline.questions import Question
+from models.offline.regions import AXES, REGIONS, SHAPE
 
 TABLES = (*((i,) for i in range(len(AXES))), (0, 1))
 """Axes that a report has a table of: each by itself, and windows by base RTTs."""
@@ -139,66 +140,6 @@ class Support:
         """Why a question can't be answered from these logs, in a sentence; None if it can."""
         decisions, runs = self.questions[question]
         return _lacking(question.words(), decisions, runs, least)
-
-
-@dataclass
-class Held:
-    """Decisions held against what logs support.
-
-    Attributes
-    ----------
-    decisions : int64 array [R]
-        How many there are in each region.
-    rare : int
-        Those whose action has too few logged decisions in their region.
-    """
-
-    support: Support
-    least: int
-    decisions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(REGIONS, np.int64))
-    rare: int = 0
-
-    def add(
-        self, seen: NDArray[np.float32], actions: NDArray[np.integer[Any]] | None = None
-    ) -> None:
-        """Hold decisions of a run against the logs: float32 array [T, S, D], int array [T, S]."""
-        places = regions.places(seen)
-        self.decisions += np.bincount(places.ravel(), minlength=REGIONS)
-        if actions is not None:
-            self.rare += int((self.support.actions[places, actions] < self.least).sum())
-
-    def plain(self) -> dict[str, Any]:
-        """Shares of what lies outside, and where most of it does.
-
-        Returns
-        -------
-        dict
-            ``decisions``, ``outside``: share in regions with less than ``least`` logged decisions,
-            ``rare_action``: share of actions with less in their region, and ``where``: in which
-            region the most lie that the logs don't hold, in words.
-        """
-        total = int(self.decisions.sum())
-        known = self.support.decisions
-        beyond = np.where(known < self.least, self.decisions, 0)
-        found: dict[str, Any] = {
-            "decisions": total,
-            "outside": float(beyond.sum() / total) if total else 0.0,
-            "rare_action": self.rare / total if total else 0.0,
-            "where": None,
-        }
-        if beyond.any():
-            found["where"] = self._where(int(beyond.argmax()))
-        return found
-
-    def _where(self, region: int) -> str:
-        counts = self.support.decisions.reshape(SHAPE)
-        bins = [int(at) for at in np.unravel_index(region, SHAPE)]
-        for least in (1, self.least):
-            words = regions.empty_corner(counts, bins, least)
-            if words is not None:
-                fewest = "no decision" if least == 1 else f"fewer than {least} decisions"
-                return f"the logs hold {fewest} {words}"
-        raise AssertionError("only regions that lack decisions are asked for")
 
 
 def _others(axes: tuple[int, ...]) -> tuple[int, ...]:

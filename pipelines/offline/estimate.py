@@ -89,12 +89,13 @@ def estimated(
 ) -> dict[str, Any]:
     """All figures of one policy; see `models.offline.worth.estimate`."""
     from models.offline import evaluation, worth
+    from models.offline.aside import Aside
     from models.offline.source import Source
     from models.offline.support import Support
     from pipelines.offline.train import Shown
 
     source = Source(decisions, settings)
-    aside = worth.Aside.of(source, settings, starts, against)
+    aside = Aside.of(source, settings, starts, against)
     runs = progress(source.runs(False), "counting")
     support = Support.of(runs, len(source.about.actions))
     who = evaluation.cloned(decisions, settings, watch=Shown("who decided"))

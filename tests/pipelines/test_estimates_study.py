@@ -5,9 +5,9 @@ import pytest
 
 from data.decisions import files
 from data.errors import UserError
+from models.offline.aside import Aside
 from models.offline.params import Evaluation
 from models.offline.source import Source
-from models.offline.worth import Aside
 from pipelines.studies.estimates import judge, logs, page, truth
 from pipelines.studies.estimates.logs import CONTROLS, EXPLORED, KINDS, Size
 

@@ -12,10 +12,10 @@ from pydantic import Field
 from data.strict import Strict
 from models.offline import evaluation, methods, training, worth
 from models.offline.acting import Acting, opened
+from models.offline.aside import Aside
 from models.offline.params import Evaluation
 from models.offline.source import Source
 from models.offline.support import Support
-from models.offline.worth import Aside
 from pipelines.offline.given import KEPT
 from pipelines.studies.estimates import logs, truth
 from pipelines.studies.estimates.logs import CONTROLS, Size

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.envs.scripted import Policy
+from models.offline.aside import Aside
 from models.offline.weighting import discounted
-from models.offline.worth import Aside
 from pipelines.studies.estimates.logs import CONTROLS, Place, batch
 
 Float = NDArray[np.float64]

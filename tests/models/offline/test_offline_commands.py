@@ -64,9 +64,10 @@ def test_an_agent_is_held_against_what_it_learned_from(agent, decisions, capsys)
 
 def test_an_estimate_says_of_whom_it_is_and_what_is_refused(agent, decisions, capsys, tmp_path):
     kept = tmp_path / "estimate.json"
-    few = ("--set", "fits=1", "--set", "updates=10", "--set", "resamples=100")
+    settings = ("fits=1", "updates=10", "resamples=100", "horizon=1")
+    few = [f"--set={one}" for one in settings]
     code, out, lines = offline(capsys, "estimate", agent, "--decisions", decisions, *few,
-                               "--set", "horizon=1", "--out", kept, "--json")  # fmt: skip
+                               "--set", "spacing=1", "--out", kept, "--json")  # fmt: skip
     found = json.loads(out)
     assert json.loads(kept.read_text()) == found
     assert code == 0

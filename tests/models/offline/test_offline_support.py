@@ -9,8 +9,10 @@ from offline_tables import runs
 from data.errors import UserError
 from features import tcco
 from models.offline import regions
-from models.offline.regions import AXES, SHAPE, Question
-from models.offline.support import Held, Support
+from models.offline.held import Held
+from models.offline.questions import Question
+from models.offline.regions import AXES, SHAPE
+from models.offline.support import Support
 
 
 def at(run, **observed):

@@ -7,22 +7,23 @@ from offline_tables import ABOUT, SMALL
 
 from data.decisions import files
 from models.offline import evaluation
+from models.offline.aside import Aside
 from models.offline.params import Evaluation
 from models.offline.source import Source
 from models.offline.support import Support
 from models.offline.weighting import Sequences, discounted, resamples
-from models.offline.worth import Aside, estimate, interval
+from models.offline.worth import estimate, interval, untrusted, verdict
 
 SETTINGS = Evaluation(
-    **{**SMALL, "batch": 32, "context": 2}, subflows=1, gamma=GAMMA, updates=300, rate=1e-2,
-    tau=0.1, held_out=0.3, fits=1, horizon=3, spacing=3, resamples=200,
+    **{**SMALL, "batch": 32, "context": 2}, subflows=1, gamma=GAMMA, updates=200, rate=1e-2,
+    tau=0.1, held_out=0.3, fits=1, horizon=3, spacing=3, resamples=200, least_effective=20,
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     path = tmp_path_factory.mktemp("known") / "known.parquet"
-    files.write(path, ABOUT, runs(120))
+    files.write(path, ABOUT, runs(100))
     return path
 
 
@@ -56,9 +57,36 @@ def test_the_figures_are_those_of_logs_and_weights(found):
     )
     assert figures["fqe"]["mean"] == pytest.approx(worth(POLICY)[fast].mean(), abs=0.03)
     assert figures["wis"]["mean"] == pytest.approx(over(POLICY, 3)[fast].mean(), abs=0.05)
-    assert figures["fqe_gain"]["low"] < figures["fqe"]["mean"] - figures["logged"]["mean"]
-    assert 50 < figures["effective"] < figures["starts"]
-    assert not figures["verdict"]["beats"], "the policy is worse by construction"
+    gain = (worth(POLICY) - worth(BEHAVIOUR))[fast].mean()
+    assert figures["fqe_gain"]["mean"] == pytest.approx(gain, abs=0.03)
+    assert figures["fqe_gain"]["low"] < figures["fqe_gain"]["mean"] < figures["fqe_gain"]["high"]
+    assert 20 < figures["effective"] < figures["starts"]
+    assert figures["refused"] == {}
+
+
+def test_only_a_gain_above_0_by_interval_beats_what_was_logged():
+    above, around = ({"mean": 0.2, "low": low, "high": 0.4} for low in (0.1, -0.1))
+    below = {"mean": -0.2, "low": -0.3, "high": -0.1}
+    asked = [(above, None), (above, around), (around, above), (above, below), (None, above)]
+    given = {"refused": {"fqe": "nothing to rest on"}}
+    found = [verdict({**given, "fqe_gain": fqe, "wis_gain": wis}) for fqe, wis in asked]
+    assert [one["beats"] for one in found] == [True, True, False, False, False]
+    assert "+0.2000 (-0.1000 to +0.4000): the interval isn't above 0" in found[2]["reason"]
+    assert "importance weights at most -0.1000" in found[3]["reason"]
+    assert found[4]["reason"] == "nothing to rest on"
+
+
+def test_what_has_too_little_to_rest_on_is_refused():
+    held = {"outside": 0.05, "rare_action": 0.3, "where": None}
+    found = {"effective": 19.9, "starts": 300, "reach": 2, "coverage": held, "horizon": 3}
+    refused = untrusted(found, SETTINGS)
+    assert refused["wis"] == (
+        "weights leave 19.9 of 300 sequences of 3 decisions: an estimate takes 20, which are left "
+        "for 2"
+    )
+    assert refused["fqe"].startswith("30 % of its decisions have no support, more than 10 %")
+    fine = {**found, "effective": 20.0, "coverage": {**held, "rare_action": 0.1}}
+    assert untrusted(fine, SETTINGS) == {}
 
 
 def test_weights_find_what_it_is_worth():
