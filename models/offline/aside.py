@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -58,12 +60,18 @@ class Aside:
             When there are none, or all are of one scenario: then there is no interval.
         """
         found = cls(source, settings)
-        for run in source.runs(True):
+        fitting = (
+            run
+            for run in source.runs(True)
+            if run.steps > found.length and against in (None, run.behaviour)
+        )
+        # The same ones whatever their order, and no more than these in memory.
+        found.runs = heapq.nsmallest(
+            settings.most_runs, fitting, key=lambda run: zlib.crc32(run.name.encode())
+        )
+        for run in found.runs:
             # Of the last decision of a record nobody knows what came.
             last = run.steps - 1 - found.length
-            if last < 0 or against not in (None, run.behaviour):
-                continue
-            found.runs.append(run)
             every = np.arange(0, last + 1 if starts == "every" else 1, settings.spacing)
             found.steps.append(every)
         if len(set(found.names)) < 2:
@@ -105,11 +113,16 @@ class Aside:
         found: Float = np.concatenate(parts).astype(np.float64)
         return found
 
-    def taken(self, policy: Acting) -> list[Float]:
-        """A policy's odds of the joint actions that were logged, float64 array [T] of each run."""
+    def odds(self, policy: Acting) -> list[Float]:
+        """A policy's odds of each action, float64 array [T, S, C] of each run."""
+        return [
+            policy.along(run, self.source)[:, : run.subflows].double().numpy() for run in self.runs
+        ]
+
+    def taken(self, odds: Sequence[Float]) -> list[Float]:
+        """Odds of the joint actions that were logged, float64 array [T] of each run."""
         found = []
-        for run in self.runs:
-            odds = policy.along(run, self.source)[:, : run.subflows].double().numpy()
+        for run, each in zip(self.runs, odds, strict=True):
             actions = run.action.astype(np.int64)[..., None]
-            found.append(np.take_along_axis(odds, actions, -1)[..., 0].prod(axis=1))
+            found.append(np.take_along_axis(each, actions, -1)[..., 0].prod(axis=1))
         return found

@@ -118,6 +118,8 @@ class Evaluation(Offline):
     """Decisions over which importance weights are multiplied."""
     spacing: int = Field(16, ge=1)
     """Decisions of a run between two from which worth is asked for."""
+    most_runs: int = Field(400, ge=2)
+    """Runs set aside that are judged by, at most."""
     tail: float = Field(0.05, gt=0, lt=1)
     """Share of the discounted sum that lies beyond what a logged return is summed over."""
     resamples: int = Field(1_000, ge=100)

@@ -90,8 +90,9 @@ def figures(
     logged = means(discounted(aside.rewards(aside.length), settings.gamma))
     fqe = _mixed([means(_worths(one, aside)) for one in fits])
     paid = aside.rewards(settings.horizon)
+    odds = aside.odds(policy)
     ratios = [
-        p / np.maximum(b, LEAST_ODDS) for p, b in zip(aside.taken(policy), behaviour, strict=True)
+        p / np.maximum(b, LEAST_ODDS) for p, b in zip(aside.taken(odds), behaviour, strict=True)
     ]
     sequences = Sequences(aside.gathered(ratios, settings.horizon), paid, cluster)
     wis = sequences.estimates(settings.gamma, counts)
@@ -110,7 +111,7 @@ def figures(
         "wis_gain": interval(wis - short) if weighed else None,
         "effective": float(effective[-1]),
         "reach": int((effective >= settings.least_effective).cumprod().sum()),
-        "coverage": coverage(policy, aside, support),
+        "coverage": coverage(odds, aside, support),
     }
 
 
@@ -134,12 +135,11 @@ def untrusted(found: dict[str, Any], settings: Evaluation) -> dict[str, str]:
     return refused
 
 
-def coverage(policy: Acting, aside: Aside, support: Support) -> dict[str, Any]:
+def coverage(odds: Sequence[Float], aside: Aside, support: Support) -> dict[str, Any]:
     """What a policy would do in the runs set aside, held against what was learned from."""
     held = Held(support, LEAST)
-    for run in aside.runs:
-        odds = policy.along(run, aside.source)[:, : run.subflows]
-        held.add(run.observation, odds.argmax(-1).numpy())
+    for run, each in zip(aside.runs, odds, strict=True):
+        held.add(run.observation, each.argmax(axis=-1))
     return held.plain()
 
 

@@ -99,7 +99,7 @@ def estimated(
     runs = progress(source.runs(False), "counting")
     support = Support.of(runs, len(source.about.actions))
     who = evaluation.cloned(decisions, settings, watch=Shown("who decided"))
-    behaviour = aside.taken(who)
+    behaviour = aside.taken(aside.odds(who))
     fits = []
     for number in range(settings.fits):
         own = settings.model_copy(update={"seed": settings.seed + number})

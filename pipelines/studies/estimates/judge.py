@@ -57,7 +57,7 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
     source = Source(path, settings)
     aside = Aside.of(source, settings, "first" if kind == CONTROLS else "every")
     support = Support.of(source.runs(False), len(source.about.actions))
-    behaviour = aside.taken(evaluation.cloned(path, settings))
+    behaviour = aside.taken(aside.odds(evaluation.cloned(path, settings)))
     for policy, real in _policies(kind, path, settings, effort, folder, aside):
         fits = []
         for number in range(settings.fits):

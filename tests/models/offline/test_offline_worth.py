@@ -35,7 +35,11 @@ def found(logs):
     aside = Aside.of(source, SETTINGS)
     fits = [evaluation.fitted(policy, logs, SETTINGS, None)]
     support = Support.of(source.runs(False), 5)
-    return fits[0], aside, estimate(policy, fits, aside.taken(behaviour), aside, support)
+    return (
+        fits[0],
+        aside,
+        estimate(policy, fits, aside.taken(aside.odds(behaviour)), aside, support),
+    )
 
 
 def test_fitted_q_evaluation_finds_what_each_state_is_worth(found):
