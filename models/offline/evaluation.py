@@ -25,6 +25,7 @@ from models.offline.methods.base import Batch, Method, follow, frozen, values
 from models.offline.methods.cloning import CloningMethod
 from models.offline.params import Offline
 from models.offline.source import Source
+from models.offline.windows import Windows
 from models.one_thread import one_thread
 
 
@@ -35,10 +36,19 @@ class EvaluationMethod(Method):
         """Set the target aside."""
         self.aside = frozen(self.agent.net)
 
-    def judge(self, policy: Acting) -> None:
-        """Say whose worth is to be found."""
+    def judge(self, policy: Acting, rewards: tuple[float, float]) -> None:
+        """Say whose worth is to be found, and give mean and deviation of all logged rewards.
+
+        Values begin at the mean. That of the first windows alone, by which policies are learned,
+        may be one control's: differences between actions don't care, but worth does.
+        """
         # In a tuple: its weights aren't to be trained.
-        self._policy = (policy,)
+        self._policy, self._rewards = (policy,), rewards
+
+    def standardise(self, first: Windows) -> None:
+        """As of `Method`, but for the rewards."""
+        super().standardise(first)
+        self.mean, self.deviation = self._rewards
 
     def losses(self, batch: Batch, seen: Tensor, rewards: Tensor) -> dict[str, Tensor]:
         """``td``."""
@@ -140,9 +150,24 @@ def fitted(
     source = DrawnSource(path, settings, Drawn(resample=resample))
     with one_thread():
         module = EvaluationMethod(layout(source), settings)
-        module.judge(policy)
+        module.judge(policy, rewarded(source))
         training.run(module, source, watch)
     return module.eval()
+
+
+def rewarded(source: Source) -> tuple[float, float]:
+    """Mean and deviation of the rewards that are learned from, 1 if they hardly differ."""
+    count, total, squares = 0, 0.0, 0.0
+    for run in source.runs(False):
+        paid = run.reward.astype(np.float64)
+        count += paid.size
+        total += float(paid.sum())
+        squares += float((paid * paid).sum())
+    if not count:
+        return 0.0, 1.0
+    mean = total / count
+    spread = max(squares / count - mean * mean, 0.0) ** 0.5
+    return mean, spread if spread > 1e-6 else 1.0
 
 
 def cloned(

@@ -110,8 +110,9 @@ class Evaluation(Offline):
     """Fitted Q evaluation of a policy, and the cloning of who decided, from the same logs."""
 
     updates: int = Field(1_500, ge=1)
-    tau: float = Field(0.05, gt=0, le=1)
-    """Faster than learning has it: no action is maximised over, so that nothing runs away."""
+    tau: float = Field(0.2, gt=0, le=1)
+    """Faster than learning has it: no action is maximised over, so that nothing runs away, and
+    what pays late takes as many moves of the target to show (ours)."""
     fits: int = Field(3, ge=1)
     """Networks, each of scenarios drawn with replacement (ours)."""
     horizon: int = Field(8, ge=1)

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from data.decisions import files
 from data.errors import UserError
+from models.offline.acting import Acting, layout
 from models.offline.aside import Aside
 from models.offline.params import Evaluation
+from models.offline.rolled import rolled
 from models.offline.source import Source
+from models.rl.networks.transformer import TransformerModule
 from pipelines.studies.estimates import judge, logs, page, truth
 from pipelines.studies.estimates.logs import CONTROLS, EXPLORED, KINDS, Size
 
@@ -48,6 +52,24 @@ def test_controls_run_where_scripts_do(written):
     first = [found[0].observation[0] for found in runs.values()]
     assert first[0].shape == first[1].shape == (2, 6)
     assert {run.steps for found in runs.values() for run in found} == {24}
+
+
+def test_what_is_asked_of_logs_is_what_plays(written):
+    """A network does along a log what it did when that was logged, its context and all."""
+    torch.manual_seed(1)
+    source = Source(written[EXPLORED], SETTINGS)
+    model = {"layout": layout(source).plain(), "network": SETTINGS.model_dump()}
+    policy = Acting("any", TransformerModule(model_config=model).eval())
+    envs = logs.batch([logs.Place(number, 3) for number in range(2)], 24)
+    act = truth.acting(policy, 0)(envs)
+    runs = list(rolled(envs, act, "any", 0, 24))
+    assert len({tuple(step) for run in runs for step in run.action}) > 1
+    for run in runs:
+        assert policy.along(run, source).argmax(-1).tolist() == run.action.tolist()
+    policy.greedy = False
+    drawn = next(rolled(envs, truth.acting(policy, 0)(envs), "any", 0, 24)).action
+    assert drawn.tolist() != runs[0].action.tolist()
+    envs.close()
 
 
 def row(policy, value, played, refused=()):

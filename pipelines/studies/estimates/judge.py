@@ -29,10 +29,10 @@ class Effort(Strict):
 
     size: Size = Size()
     methods: tuple[str, ...] = ("bc", "cql", "iql")
-    updates: int = 600
+    updates: int = 400
     """How long a policy learns."""
     evaluation: dict[str, Any] = Field(
-        default_factory=lambda: {"updates": 600, "fits": 1, "spacing": 32}
+        default_factory=lambda: {"updates": 400, "fits": 1, "spacing": 32}
     )
     held_out: float = 0.25
     network: dict[str, Any] = Field(default_factory=lambda: dict(NETWORK))
@@ -58,14 +58,15 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
     aside = Aside.of(source, settings, "first" if kind == CONTROLS else "every")
     support = Support.of(source.runs(False), len(source.about.actions))
     behaviour = aside.taken(aside.odds(evaluation.cloned(path, settings)))
-    for policy, real in _policies(kind, path, settings, effort, folder, aside):
+    names = logs.CLASSICAL if kind == CONTROLS else tuple(logs.SCRIPTS)
+    for policy in _policies(path, settings, effort, folder, names):
         fits = []
         for number in range(settings.fits):
             own = settings.model_copy(update={"seed": seed + number})
             resample = own.seed if settings.fits > 1 else None
             fits.append(evaluation.fitted(policy, path, own, resample))
         found = worth.figures(policy, fits, behaviour, aside, support)
-        paid = real()
+        paid = truth.played(truth.acting(policy, seed), aside, kind)
         yield {
             **found,
             "kind": kind,
@@ -77,9 +78,9 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
 
 
 def _policies(
-    kind: str, path: Path, settings: Evaluation, effort: Effort, folder: Path, aside: Aside
-) -> Iterator[tuple[Acting, Any]]:
-    """Each policy, with what plays it and gives its rewards."""
+    path: Path, settings: Evaluation, effort: Effort, folder: Path, names: tuple[str, ...]
+) -> Iterator[Acting]:
+    """Each policy: what was learned, then a clone of each one that decided."""
     shared = {key: getattr(settings, key) for key in KEPT}
     for method in effort.methods:
         own = methods.settings(method, {**shared, "updates": effort.updates})
@@ -87,33 +88,9 @@ def _policies(
         training.learn(method, Source(path, own), out)
         policy = opened(out)
         policy.name = method
-        yield policy, lambda out=out: truth.played(_trained(out), aside, kind)
-    names = logs.CLASSICAL if kind == CONTROLS else tuple(logs.SCRIPTS)
-    for number, name in enumerate(names):
-        policy = evaluation.cloned(path, settings, name)
-        if kind == CONTROLS:
-            yield policy, lambda name=name: _logged(aside, name)
-        else:
-            # What it does at random is drawn anew.
-            seed = 10 * settings.seed + number + 5
-            make = lambda envs, name=name, seed=seed: logs.script(name, seed)  # noqa: E731
-            yield policy, lambda make=make: truth.played(make, aside, kind)
-
-
-def _trained(folder: Path) -> truth.Make:
-    from models.policies.policy import of_training
-    from models.rl.layout import Layout
-
-    return lambda envs: of_training(folder).actor(Layout.of(envs))
-
-
-def _logged(aside: Aside, control: str) -> truth.Float:
-    """A control's own runs say what it gets."""
-    mine = np.repeat(
-        [run.behaviour == control for run in aside.runs], [len(steps) for steps in aside.steps]
-    )
-    found: truth.Float = aside.rewards(aside.length)[mine]
-    return found
+        yield policy
+    for name in names:
+        yield evaluation.cloned(path, settings, name)
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ CLASSICAL = ("cubic", "reno", "bbr", "vegas")
 class Size(Strict):
     """How large the study is."""
 
-    scenarios: int = 40
+    scenarios: int = 32
     steps: int = 300
     """Decisions of a run."""
 

@@ -9,13 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.envs.scripted import Policy
+from models.offline.acting import Acting
 from models.offline.aside import Aside
 from models.offline.weighting import discounted
+from models.rl import choose
+from models.rl.policy import Greedy
 from pipelines.studies.estimates.logs import CONTROLS, Place, batch
 
 Float = NDArray[np.float64]
 Make = Callable[[Any], Policy]
 """Takes a batch, gives what acts in it."""
+
+
+def acting(policy: Acting, seed: int) -> Make:
+    """Let a policy play: by its best actions, or by its odds if it is a clone.
+
+    Parameters
+    ----------
+    policy : Acting
+    seed : int
+        Draws a clone's actions.
+    """
+
+    def make(envs: Any) -> Policy:
+        best, rng = Greedy(policy.module), np.random.default_rng(seed)
+
+        def act(batch: Any) -> NDArray[np.int64]:
+            actions = best(batch)
+            return actions if policy.greedy else choose.sampled(best.scores, rng)[0]
+
+        return act
+
+    return make
 
 
 def played(make: Make, aside: Aside, kind: str) -> Float:
