@@ -28,6 +28,7 @@ def estimate(
     policy: Acting,
     fits: Sequence[EvaluationMethod],
     behaviour: Sequence[Float],
+    known: EvaluationMethod,
     aside: Aside,
     support: Support,
 ) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def estimate(
 
     Parameters
     ----------
-    policy, fits, behaviour, aside, support
+    policy, fits, behaviour, known, aside, support
         As of `figures`.
 
     Returns
@@ -43,7 +44,7 @@ def estimate(
     dict
         As of `figures`, with ``refused``: estimate -> why it isn't given, and ``verdict``.
     """
-    found = figures(policy, fits, behaviour, aside, support)
+    found = figures(policy, fits, behaviour, known, aside, support)
     refused = untrusted(found, aside.settings)
     for name in refused:
         found |= {name: None, f"{name}_gain": None}
@@ -55,6 +56,7 @@ def figures(
     policy: Acting,
     fits: Sequence[EvaluationMethod],
     behaviour: Sequence[Float],
+    known: EvaluationMethod,
     aside: Aside,
     support: Support,
 ) -> dict[str, Any]:
@@ -67,6 +69,8 @@ def figures(
         Fitted to it.
     behaviour : sequence of float64 array
         Odds of the logged actions by who decided, as `Aside.taken` gives them.
+    known : EvaluationMethod
+        Fitted to who decided, of whom the logs themselves say the worth.
     aside : Aside
     support : Support
         What was learned from.
@@ -75,8 +79,9 @@ def figures(
     -------
     dict
         ``logged``, ``fqe`` and ``wis`` as intervals, ``fqe_gain`` and ``wis_gain`` over what was
-        logged (``wis`` and its gain are None if no weight is left), ``effective``: sequences that
-        weights leave, ``reach``: decisions over which they leave enough, ``coverage``.
+        logged (``wis`` and its gain are None if no weight is left), ``off``: how far fitted Q
+        evaluation is off for who decided, of whom the truth is logged, ``effective``: sequences
+        that weights leave, ``reach``: decisions over which they leave enough, ``coverage``.
     """
     settings, cluster = aside.settings, aside.cluster
     clusters = int(cluster.max()) + 1
@@ -107,6 +112,7 @@ def figures(
         "logged_short": interval(short),
         "fqe": interval(fqe),
         "fqe_gain": interval(fqe - logged),
+        "off": interval(means(_worths(known, aside)) - logged),
         "wis": interval(wis) if weighed else None,
         "wis_gain": interval(wis - short) if weighed else None,
         "effective": float(effective[-1]),
@@ -149,6 +155,13 @@ def verdict(found: dict[str, Any]) -> dict[str, Any]:
     if fqe is None:
         return {"beats": False, "reason": found["refused"]["fqe"]}
     shown = f"{fqe['mean']:+.4f} ({fqe['low']:+.4f} to {fqe['high']:+.4f})"
+    off = abs(found["off"]["mean"])
+    if 0 < fqe["low"] <= off:
+        return {
+            "beats": False,
+            "reason": f"its gain by fitted Q evaluation is {shown}, but that is off by "
+            f"{found['off']['mean']:+.4f} for the very controls that are logged",
+        }
     if fqe["low"] <= 0:
         return {"beats": False, "reason": f"its gain by fitted Q evaluation is {shown}: the "
                 "interval isn't above 0"}  # fmt: skip

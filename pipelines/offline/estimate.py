@@ -107,7 +107,8 @@ def estimated(
         # A single fit has nothing to be drawn against.
         resample = own.seed if settings.fits > 1 else None
         fits.append(evaluation.fitted(policy, decisions, own, resample, shown))
-    return worth.estimate(policy, fits, behaviour, aside, support)
+    known = evaluation.fitted(who, decisions, settings, None, Shown("who decided, evaluated"))
+    return worth.estimate(policy, fits, behaviour, known, aside, support)
 
 
 def _cloned(args: argparse.Namespace, settings: Evaluation, control: str) -> Acting:
@@ -128,6 +129,7 @@ def show(found: dict[str, Any]) -> None:
         ("what was logged", found["logged"]),
         ("fitted Q evaluation", found["fqe"]),
         ("  over what was logged", found["fqe_gain"]),
+        ("  off for what was logged", found["off"]),
         (f"what was logged, {found['horizon']} decisions", found["logged_short"]),
         ("importance weights", found["wis"]),
         ("  over what was logged", found["wis_gain"]),

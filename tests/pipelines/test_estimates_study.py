@@ -77,6 +77,7 @@ def row(policy, value, played, refused=()):
     return {
         "kind": EXPLORED, "seed": 0, "policy": policy, "truth": played, "truth_short": played,
         "fqe": one, "wis": None if "wis" in refused else one, "horizon": 8, "effective": 9.0,
+        "off": {"mean": 0.25}, "logged": {"mean": 1.25}, "beats": True,
         "starts": 10, "coverage": {"rare_action": 0.5}, "refused": dict.fromkeys(refused, ""),
     }  # fmt: skip
 
@@ -91,7 +92,10 @@ def test_a_summary_says_how_near_and_how_well_ordered():
     assert (weights["rank"], weights["refused"]) == (None, pytest.approx(1 / 3))
     result = {EXPLORED: {"summary": judge.summary(rows), "policies": rows}}
     made = page.table(result, 1)
-    assert "| 0 | c | 1.200 | 2.000 (1.900 to 2.100) | 50 % | 1.200 | (none) | 9.0 of 10 |" in made
+    assert (
+        "| 0 | c | 1.200 | 2.000 (1.900 to 2.100) | 50 % | 1.200 | (none) | 9.0 of 10 | yes, no |"
+        in made
+    )
     old = f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n"
     assert page.placed(old, made, "x") == f"before\n{page.BEGIN}\n{made}{page.END}\nafter\n"
     with pytest.raises(UserError, match="no place for the table"):

@@ -32,7 +32,7 @@ class Effort(Strict):
     updates: int = 400
     """How long a policy learns."""
     evaluation: dict[str, Any] = Field(
-        default_factory=lambda: {"updates": 400, "fits": 1, "spacing": 32}
+        default_factory=lambda: {"updates": 600, "fits": 1, "spacing": 32}
     )
     held_out: float = 0.25
     network: dict[str, Any] = Field(default_factory=lambda: dict(NETWORK))
@@ -57,7 +57,9 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
     source = Source(path, settings)
     aside = Aside.of(source, settings, "first" if kind == CONTROLS else "every")
     support = Support.of(source.runs(False), len(source.about.actions))
-    behaviour = aside.taken(aside.odds(evaluation.cloned(path, settings)))
+    who = evaluation.cloned(path, settings)
+    behaviour = aside.taken(aside.odds(who))
+    known = evaluation.fitted(who, path, settings, None)
     names = logs.CLASSICAL if kind == CONTROLS else tuple(logs.SCRIPTS)
     for policy in _policies(path, settings, effort, folder, names):
         fits = []
@@ -65,13 +67,14 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
             own = settings.model_copy(update={"seed": seed + number})
             resample = own.seed if settings.fits > 1 else None
             fits.append(evaluation.fitted(policy, path, own, resample))
-        found = worth.figures(policy, fits, behaviour, aside, support)
+        found = worth.figures(policy, fits, behaviour, known, aside, support)
         paid = truth.played(truth.acting(policy, seed), aside, kind)
         yield {
             **found,
             "kind": kind,
             "seed": seed,
             "refused": worth.untrusted(found, settings),
+            "beats": worth.verdict({**found, "refused": {}})["beats"],
             "truth": truth.summed(paid, settings.gamma, aside.length),
             "truth_short": truth.summed(paid, settings.gamma, settings.horizon),
         }

@@ -23,7 +23,7 @@ def table(result: Mapping[str, Mapping[str, Any]], seeds: int) -> str:
         Sets of logs.
     """
     lines = [
-        f"Over {seeds} sets of logs each. *Error*: mean absolute error; *bias*: mean error; "
+        f"Sets of logs: {seeds} of each kind. *Error*: mean absolute error; *bias*: mean error; "
         "*spread*: deviation of the true values,",
         "which an error must be small beside to be of use; *rank*: Spearman's correlation with the "
         "truth over the policies of a set, the mean",
@@ -40,14 +40,21 @@ def table(result: Mapping[str, Mapping[str, Any]], seeds: int) -> str:
     ]
     for kind, found in result.items():
         horizon = found["policies"][0]["horizon"]
+        off = ", ".join(
+            f"{row['off']['mean']:+.3f} in set {row['seed']}"
+            for row in {row["seed"]: row for row in found["policies"]}.values()
+        )
         lines += [
             "",
             f"Logs of {kind}, set by set; what the command refuses stands in brackets. *Short* is "
             f"over {horizon} decisions.",
+            f"What was logged is worth {found['policies'][0]['logged']['mean']:.3f} in the first "
+            f"set; for who decided, fitted Q evaluation is off by {off}.",
             "",
             "| set | policy | played | fitted Q evaluation | actions without support | "
-            "played, short | importance weights | effective sample |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            "played, short | importance weights | effective sample | beats what was logged: "
+            "said, true |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
             *(_row(row) for row in found["policies"]),
         ]
     return "\n".join(lines) + "\n"
@@ -93,8 +100,14 @@ def _row(row: Mapping[str, Any]) -> str:
     return (
         f"| {row['seed']} | {row['policy']} | {row['truth']:.3f} | {_shown(row, 'fqe')} | "
         f"{100 * row['coverage']['rare_action']:.0f} % | {row['truth_short']:.3f} | "
-        f"{_shown(row, 'wis')} | {row['effective']:.1f} of {row['starts']} |"
+        f"{_shown(row, 'wis')} | {row['effective']:.1f} of {row['starts']} | "
+        f"{_word(row['beats'] and 'fqe' not in row['refused'])}, "
+        f"{_word(row['truth'] > row['logged']['mean'])} |"
     )
+
+
+def _word(true: bool) -> str:
+    return "yes" if true else "no"
 
 
 def _shown(row: Mapping[str, Any], name: str) -> str:

@@ -34,11 +34,12 @@ def found(logs):
     source = Source(logs, SETTINGS)
     aside = Aside.of(source, SETTINGS)
     fits = [evaluation.fitted(policy, logs, SETTINGS, None)]
+    known = evaluation.fitted(behaviour, logs, SETTINGS, None)
     support = Support.of(source.runs(False), 5)
     return (
         fits[0],
         aside,
-        estimate(policy, fits, aside.taken(aside.odds(behaviour)), aside, support),
+        estimate(policy, fits, aside.taken(aside.odds(behaviour)), known, aside, support),
     )
 
 
@@ -65,6 +66,7 @@ def test_the_figures_are_those_of_logs_and_weights(found):
     assert figures["fqe_gain"]["mean"] == pytest.approx(gain, abs=0.03)
     assert figures["fqe_gain"]["low"] < figures["fqe_gain"]["mean"] < figures["fqe_gain"]["high"]
     assert 20 < figures["effective"] < figures["starts"]
+    assert figures["off"]["mean"] == pytest.approx(0, abs=0.03)
     assert figures["refused"] == {}
 
 
@@ -73,11 +75,16 @@ def test_only_a_gain_above_0_by_interval_beats_what_was_logged():
     below = {"mean": -0.2, "low": -0.3, "high": -0.1}
     asked = [(above, None), (above, around), (around, above), (above, below), (None, above)]
     given = {"refused": {"fqe": "nothing to rest on"}}
+    given["off"] = {"mean": -0.05, "low": -0.1, "high": 0.0}
     found = [verdict({**given, "fqe_gain": fqe, "wis_gain": wis}) for fqe, wis in asked]
     assert [one["beats"] for one in found] == [True, True, False, False, False]
     assert "+0.2000 (-0.1000 to +0.4000): the interval isn't above 0" in found[2]["reason"]
     assert "importance weights at most -0.1000" in found[3]["reason"]
     assert found[4]["reason"] == "nothing to rest on"
+    given["off"]["mean"] = 0.15
+    off = verdict({**given, "fqe_gain": above, "wis_gain": None})
+    assert not off["beats"]
+    assert off["reason"].endswith("off by +0.1500 for the very controls that are logged")
 
 
 def test_what_has_too_little_to_rest_on_is_refused():
