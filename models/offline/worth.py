@@ -44,12 +44,17 @@ def estimate(
     dict
         As of `figures`, with ``refused``: estimate -> why it isn't given, and ``verdict``.
     """
-    found = figures(policy, fits, behaviour, known, aside, support)
-    refused = untrusted(found, aside.settings)
+    return checked(figures(policy, fits, behaviour, known, aside, support), aside.settings)
+
+
+def checked(found: dict[str, Any], settings: Evaluation) -> dict[str, Any]:
+    """Figures without those that can't be trusted, with the reasons and the verdict."""
+    refused = untrusted(found, settings)
+    left = dict(found)
     for name in refused:
-        found |= {name: None, f"{name}_gain": None}
-    found |= {"refused": refused}
-    return found | {"verdict": verdict(found)}
+        left |= {name: None, f"{name}_gain": None}
+    left |= {"refused": refused}
+    return left | {"verdict": verdict(left)}
 
 
 def figures(

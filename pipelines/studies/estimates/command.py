@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """\
 examples:
-  python -m pipelines.studies.estimates.command --seeds 2 --out docs/offline-estimates.md
+  python -m pipelines.studies.estimates.command --seeds 1 --out docs/offline-estimates.md
   python -m pipelines.studies.estimates.command --only controls --seeds 1 --json"""
 SHORT = 7
 """Policies of a kind of logs, for the progress."""
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seeds", type=int, default=2, help="sets of logs (default 2)")
+    parser.add_argument("--seeds", type=int, default=1, help="sets of logs (default 1)")
     parser.add_argument("--only", metavar="TEXT", default="", help="kinds of logs with this in it")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE",

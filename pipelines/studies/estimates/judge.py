@@ -32,7 +32,7 @@ class Effort(Strict):
     updates: int = 400
     """How long a policy learns."""
     evaluation: dict[str, Any] = Field(
-        default_factory=lambda: {"updates": 600, "fits": 1, "spacing": 32}
+        default_factory=lambda: {"updates": 400, "fits": 1, "spacing": 32}
     )
     held_out: float = 0.25
     network: dict[str, Any] = Field(default_factory=lambda: dict(NETWORK))
@@ -74,7 +74,7 @@ def rows(kind: str, seed: int, effort: Effort, folder: Path) -> Iterator[dict[st
             "kind": kind,
             "seed": seed,
             "refused": worth.untrusted(found, settings),
-            "beats": worth.verdict({**found, "refused": {}})["beats"],
+            "beats": worth.checked(found, settings)["verdict"]["beats"],
             "truth": truth.summed(paid, settings.gamma, aside.length),
             "truth_short": truth.summed(paid, settings.gamma, settings.horizon),
         }

@@ -101,7 +101,7 @@ def _row(row: Mapping[str, Any]) -> str:
         f"| {row['seed']} | {row['policy']} | {row['truth']:.3f} | {_shown(row, 'fqe')} | "
         f"{100 * row['coverage']['rare_action']:.0f} % | {row['truth_short']:.3f} | "
         f"{_shown(row, 'wis')} | {row['effective']:.1f} of {row['starts']} | "
-        f"{_word(row['beats'] and 'fqe' not in row['refused'])}, "
+        f"{_word(row['beats'])}, "
         f"{_word(row['truth'] > row['logged']['mean'])} |"
     )
 
