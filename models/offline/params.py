@@ -38,7 +38,7 @@ class Offline(Strict):
     """What lies whole on one side."""
     subflows: int = Field(2, ge=1)
     """Most subflows of a connection; runs with more are left out, and counted."""
-    worst: float | None = None
+    worst: float | None = Field(None, ge=-1e9, le=0)
     """Lower bound of a part's reward as it is learned from; none by default."""
     threads: int = Field(1, ge=1)
     """Threads of torch; with more than one the last digits may differ from run to run."""
@@ -68,7 +68,7 @@ class Cloning(Offline):
 class Conservative(Offline):
     """Discrete CQL (Kumar et al., NeurIPS 2020, arXiv 2006.04779, eq. 4)."""
 
-    worst: float | None = -5.0
+    worst: float | None = Field(-5.0, ge=-1e9, le=0)
     """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     alpha: float = Field(0.02, ge=0)
     """Weight of what keeps the values of actions that weren't logged low (ours): with 1 the policy
@@ -81,7 +81,7 @@ class Conservative(Offline):
 class Implicit(Offline):
     """IQL (Kostrikov, Nair and Levine, ICLR 2022, arXiv 2110.06169) with discrete actions."""
 
-    worst: float | None = -5.0
+    worst: float | None = Field(-5.0, ge=-1e9, le=0)
     """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     expectile: float = Field(0.8, gt=0, lt=1)
     """Of the values of logged actions; 0.5 is their mean, towards 1 it is their maximum."""
@@ -97,7 +97,7 @@ class Pessimistic(Offline):
     MSG (Ghasemipour, Gu and Nachum, NeurIPS 2022, arXiv 2205.13703).
     """
 
-    worst: float | None = -5.0
+    worst: float | None = Field(-5.0, ge=-1e9, le=0)
     """A few rewards lie hundreds below the others, whose scale they would set (ours)."""
     members: int = Field(4, ge=2)
     pessimism: float = Field(4.0, ge=0)

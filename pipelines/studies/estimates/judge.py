@@ -29,12 +29,12 @@ class Effort(Strict):
 
     size: Size = Size()
     methods: tuple[str, ...] = ("bc", "cql", "iql")
-    updates: int = 400
+    updates: int = Field(400, ge=1)
     """How long a policy learns."""
     evaluation: dict[str, Any] = Field(
         default_factory=lambda: {"updates": 400, "fits": 1, "spacing": 32}
     )
-    held_out: float = 0.25
+    held_out: float = Field(0.25, ge=0, lt=1)
     network: dict[str, Any] = Field(default_factory=lambda: dict(NETWORK))
 
 

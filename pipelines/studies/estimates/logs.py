@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from pydantic import Field
 
 from data.decisions import files
 from data.decisions.run import Run
@@ -36,8 +37,8 @@ CLASSICAL = ("cubic", "reno", "bbr", "vegas")
 class Size(Strict):
     """How large the study is."""
 
-    scenarios: int = 32
-    steps: int = 300
+    scenarios: int = Field(32, ge=1)
+    steps: int = Field(300, ge=1)
     """Decisions of a run."""
 
 
