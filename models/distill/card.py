@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from models import card
+from models.distill.params import STEERED
 from models.policies import RELEASED
 
 
@@ -48,8 +49,15 @@ def render(
         ),
     )
     summary = RELEASED[name].summary if name in RELEASED else f"a tree distilled from {teacher}"
+    imitates = (
+        "It does what its teacher does where the teacher's own scenarios lead it, in a simulator."
+    )
+    searched = (
+        "It imitates nobody: it goes to a share of what a path holds, by nine numbers that were "
+        "searched for by return in its teacher's scenarios, in a simulator."
+    )
     limits = (
-        "It does what its teacher does where the teacher's own scenarios lead it, in a simulator.",
+        searched if result["sees"] == STEERED else imitates,
         "It was chosen by validation episodes, and the figures above are of other ones.",
     )
     purpose = (

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from data.strict import Strict
 
+STEERED = "steered"
+"""What a tree of `models.distill.steered` says it sees: only what it steers by."""
+
 
 class Distill(Strict):
     """What ``cczoo distill`` takes."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.derived import Change
-from models.distill.params import Distill
+from models.distill.params import STEERED, Distill
 from models.distill.rollout import Rows, Task, play, returns
 from models.distill.scores import by_scores
-from models.distill.steered import STEERED, searched
+from models.distill.steered import searched
 from models.distill.tree import Student, fitted
 from models.envs.samplers import TRAINING, VALIDATION
 

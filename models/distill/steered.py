@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from data.errors import UserError
 from features.derived import ONE
-from models.distill.params import Distill
+from models.distill.params import STEERED, Distill
 from models.distill.rollout import Task, returns
 from models.distill.tree import Student
 from models.envs.samplers import TRAINING
@@ -27,8 +27,6 @@ Floats = NDArray[np.float64]
 Node = int | tuple[str, float, Any, Any]
 """An action; or a column, the largest value that goes left, and what is left and right."""
 
-STEERED = "steered"
-"""What such a tree says it sees: only what it steers by."""
 CANDIDATES, BEST = 14, 5
 """Drawn in a generation, and how many of them the next is drawn around."""
 KEPT_SPREAD = 0.5

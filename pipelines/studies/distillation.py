@@ -16,6 +16,7 @@ from typing import Any
 
 from data.files import write_text
 from models import store
+from models.distill.params import STEERED
 from models.policies import ENTRY, NODES
 from models.store import ZooModel
 
@@ -130,8 +131,10 @@ def cost_ns(model: ZooModel) -> float | None:
 
 
 def _about(model: ZooModel, result: Any) -> str:
+    searched = "; it goes to shares of what paths hold that were searched for by return, and"
     return (
-        f"Made by `{model.meta.created_by}` from {result['rows']} rows; it does as its teacher on "
+        f"Made by `{model.meta.created_by}` from {result['rows']} rows"
+        f"{searched if result['sees'] == STEERED else '; it'} does as its teacher on "
         f"{result['agreement']:.2%} of them, by weight. Tested on {result['seeds']} seeds of "
         f"{result['episodes']} episodes each"
         + (f", of {steps} decisions." if (steps := result["settings"]["steps"]) else ".")
