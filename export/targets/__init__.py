@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from data.errors import UserError, unknown_name
 from export.functions import FUNCTIONS
-from models.store import POLICY
 
 if TYPE_CHECKING:
     from export.params import Options, VerifyParams
@@ -125,6 +124,8 @@ def carrying(kinds: set[str], features: int) -> list[str]:
 
 def targets_of(model: ZooModel) -> list[str]:
     """Names of the targets that can carry a zoo entry."""
+    from models.store import POLICY
+
     files = model.meta.files
     has = {model.meta.kind} if "model.json" in files else set()
     if POLICY in files and not has:
