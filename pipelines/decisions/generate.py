@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.output import print_json
+from pipelines.standalone import answer, command_parser
 
 if TYPE_CHECKING:
     from pipelines.decisions.plan import Recipe
@@ -36,14 +37,7 @@ CODE = (
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
-
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.decisions.generate",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.decisions.generate", __doc__, EXAMPLE)
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--agent", help="whose decisions: tcco (default) or macc")
     parser.add_argument("--share", type=float, help="share of all runs, for a sample (default 1)")
@@ -55,14 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sheet", action="store_true",
                         help="simulate nothing, describe what is there already")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the data sheet as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted; run it again to go on", file=sys.stderr)
-        return 1
+    return answer(parser, run, argv, resumes=True)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,10 +15,11 @@ from typing import Any
 
 from pipelines.drive import summary, tables
 from pipelines.drive.simulated import FIGURES
+from pipelines.marked import Marks
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, RUNS = DOCS / "drive.md", DOCS / "drive" / "runs.jsonl"
-BEGIN, END = "<!-- runs: python -m pipelines.drive.page -->\n", "<!-- end -->\n"
+MARKS = Marks("<!-- runs: python -m pipelines.drive.page -->")
 KEPT = ("scenario", "site", "control", "repeat", "seed", "policy", "valid", "reasons", "kernel",
         "started", "load", "steal", *FIGURES, "simulated", "agent", "ns_per_ack", "receiver",
         "queue_policies", "beside_mbps")  # fmt: skip
@@ -32,15 +33,8 @@ def taken(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def written(records: Sequence[Mapping[str, Any]]) -> str:
-    """The tables of all runs."""
-    return tables.markdown(summary.summarise(records))
-
-
-def replaced(page: str, text: str) -> str:
-    """A page with other tables between its marks."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+    """The tables of all runs, with an empty line before and after them."""
+    return f"\n{tables.markdown(summary.summarise(records))}\n"
 
 
 def main() -> int:
@@ -57,7 +51,8 @@ def main() -> int:
         RUNS.parent.mkdir(exist_ok=True)
         RUNS.write_text("".join(lines), encoding="utf-8")
     text = written([json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()])
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+    page = MARKS.placed(PAGE.read_text(encoding="utf-8"), text, str(PAGE))
+    PAGE.write_text(page, encoding="utf-8")
     return 0
 
 

@@ -100,10 +100,10 @@ def test_a_trained_agent_is_played_in_its_environments_alone(
 
 def test_the_page_has_a_place_for_the_table(tmp_path: Path) -> None:
     text = Path("docs/environments.md").read_text(encoding="utf-8")
-    assert page.placed(text, "new\n", "x").count("new\n") == 1
-    assert "<!-- end -->" in page.placed(text, "new\n", "x")
+    assert page.MARKS.placed(text, "new\n", "x").count("new\n") == 1
+    assert "<!-- end -->" in page.MARKS.placed(text, "new\n", "x")
     with pytest.raises(UserError, match="no place for the table"):
-        page.placed("nothing", "new", "x")
+        page.MARKS.placed("nothing", "new", "x")
 
 
 def test_some_rows_are_written_anew_and_all_others_stay(
@@ -114,14 +114,14 @@ def test_some_rows_are_written_anew_and_all_others_stay(
     lines = {name: [f"| {name} | old | 1 |", f"| {name} | older | 2 |"] for name in judge.PROBLEMS}
     words = ["--only", "bbell", "--seeds", "2", "--out", str(out)]
     made = page.table(lines, 2) + "\nThe classes\n\n| are | a table |\n"
-    out.write_text(f"before\n{page.BEGIN}\n{made}{page.END}\nafter\n")
+    out.write_text(f"before\n{page.MARKS.begin}\n{made}{page.MARKS.end}\nafter\n")
     assert command.main(words) == 0
     text = out.read_text()
     assert f"| {where} | old" not in text
     assert text.count(f"| {where} | ") == 3
     others = [line for name, rows in lines.items() if name != where for line in rows]
     assert [line for line in text.split("\n") if "| old" in line] == others
-    assert text.endswith(f"\n\nThe classes\n\n| are | a table |\n{page.END}\nafter\n")
+    assert text.endswith(f"\n\nThe classes\n\n| are | a table |\n{page.MARKS.end}\nafter\n")
     again = text
     assert command.main(words) == 0
     assert out.read_text() == again

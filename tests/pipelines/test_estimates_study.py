@@ -96,7 +96,10 @@ def test_a_summary_says_how_near_and_how_well_ordered():
         "| 0 | c | 1.200 | 2.000 (1.900 to 2.100) | 50 % | 1.200 | (none) | 9.0 of 10 | yes, no |"
         in made
     )
-    old = f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n"
-    assert page.placed(old, made, "x") == f"before\n{page.BEGIN}\n{made}{page.END}\nafter\n"
+    old = f"before\n{page.MARKS.begin}\nold\n{page.MARKS.end}\nafter\n"
+    assert (
+        page.MARKS.placed(old, made, "x")
+        == f"before\n{page.MARKS.begin}\n{made}{page.MARKS.end}\nafter\n"
+    )
     with pytest.raises(UserError, match="no place for the table"):
-        page.check("nothing", "x")
+        page.MARKS.inside("nothing", "x")

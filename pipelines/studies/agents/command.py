@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from data.files import write_text
+from pipelines.standalone import answer, command_parser
 
 EXAMPLE = """\
 examples:
@@ -24,15 +25,9 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
     from pipelines.studies.agents.kept import PAGE
 
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.agents.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.agents.command", __doc__, EXAMPLE)
     parser.add_argument("agent", nargs="?", help="as `cczoo train` takes it; the page alone is "
                         "written without one")  # fmt: skip
     parser.add_argument("--trained", type=Path, metavar="FOLDER",
@@ -51,11 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=PAGE,
                         help="page; a folder beside it (default: %(default)s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:

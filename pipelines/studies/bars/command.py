@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.output import print_json, progress
+from pipelines.standalone import answer, command_parser
 
 if TYPE_CHECKING:
     from models.closedloop import Player
@@ -33,15 +34,9 @@ BEYOND = ("conditions", "fairness")
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
     from pipelines.studies.acting import add_argument
 
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.bars.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.bars.command", __doc__, EXAMPLE)
     add_argument(parser)
     parser.add_argument("--seeds", type=int, default=10, help="runs of each (default 10)")
     parser.add_argument("--only", metavar="TEXT", default="",
@@ -51,11 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="Markdown page to write; figures beside it, where "
                         "those of other agents stay as they are")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:

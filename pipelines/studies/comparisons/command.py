@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from data.files import write_text
+from pipelines.standalone import answer, command_parser
 
 EXAMPLE = """\
 examples:
@@ -21,14 +22,7 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
-
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.comparisons.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.comparisons.command", __doc__, EXAMPLE)
     parser.add_argument("groups", nargs="?", help="with commas between (default: none is played)")
     parser.add_argument("--train", action="store_true", help="train what isn't trained yet")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default 3)")
@@ -40,11 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/comparisons.md"),
                         help="page; a folder beside it (default: %(default)s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from data.files import write_text
 from pipelines.output import print_json, progress
+from pipelines.standalone import answer, command_parser
 
 EXAMPLE = """\
 examples:
@@ -22,14 +23,7 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
-
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.environments.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.environments.command", __doc__, EXAMPLE)
     parser.add_argument("--seeds", type=int, default=16, help="episodes of each (default 16)")
     parser.add_argument("--steps", type=int, help="steps of an episode (default all)")
     parser.add_argument("--only", metavar="TEXT", help="environments whose name has this in it")
@@ -45,11 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         "--out", type=Path, help="page whose table is written anew; with --only those rows"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     elif kept:
         made += f"\n{page.after_table(old, str(args.out))}"
     if args.out is not None:
-        write_text(args.out, page.placed(old, made, str(args.out)))
+        write_text(args.out, page.MARKS.placed(old, made, str(args.out)))
     if args.json:
         print_json({"seeds": args.seeds, "environments": found, "path_classes": of_classes})
     elif args.out is None:

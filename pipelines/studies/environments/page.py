@@ -1,4 +1,4 @@
-"""Writes the table of what there is to win, and puts it into its page."""
+"""Writes the table of what there is to win."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from data.errors import UserError
+from pipelines.marked import Marks
 from pipelines.studies.environments.judge import CONSTANT, Result, interval
 
-BEGIN = "<!-- what there is to win: python -m pipelines.studies.environments.command -->"
-END = "<!-- end -->"
+MARKS = Marks("<!-- what there is to win: python -m pipelines.studies.environments.command -->")
 
 
 def figures(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def standing(page: str, wanted: Sequence[str], seeds: int, where: str) -> dict[s
     UserError
         When it has none of one of them, or is over another number of episodes.
     """
-    made = _made(page, where)
+    made = MARKS.inside(page, where)
     if wanted and _head(seeds) not in made:
         raise UserError(
             f"{where}: its table isn't over {seeds} episodes: give --seeds as it has them, or "
@@ -90,23 +90,4 @@ def standing(page: str, wanted: Sequence[str], seeds: int, where: str) -> dict[s
 
 def after_table(page: str, where: str) -> str:
     """What stands below the table, which is of the classes of paths."""
-    return _made(page, where).partition("\n\n")[2].partition("\n\n")[2]
-
-
-def placed(page: str, made: str, where: str) -> str:
-    """A page with the table in its place.
-
-    Raises
-    ------
-    UserError
-        When the page has no such place.
-    """
-    _made(page, where)
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n{made}{END}{rest.split(END, 1)[1]}"
-
-
-def _made(page: str, where: str) -> str:
-    if BEGIN not in page or END not in page.split(BEGIN)[1]:
-        raise UserError(f"{where}: no place for the table: lines {BEGIN!r} and {END!r} mark it")
-    return page.split(BEGIN)[1].split(END)[0]
+    return MARKS.inside(page, where).partition("\n\n")[2].partition("\n\n")[2]

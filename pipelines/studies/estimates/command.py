@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.output import print_json, progress
+from pipelines.standalone import answer, command_parser
 
 if TYPE_CHECKING:
     from pipelines.studies.estimates.judge import Effort
@@ -27,14 +28,7 @@ SHORT = 7
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
-
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.estimates.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.estimates.command", __doc__, EXAMPLE)
     parser.add_argument("--seeds", type=int, default=1, help="sets of logs (default 1)")
     parser.add_argument("--only", metavar="TEXT", default="", help="kinds of logs with this in it")
     parser.add_argument(
@@ -48,11 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument("--out", type=Path, help="page whose table is written anew")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--out: the page has all kinds of logs, as they are by default")
     old = args.out.read_text(encoding="utf-8") if args.out is not None else ""
     if args.out is not None:
-        page.check(old, str(args.out))
+        page.MARKS.inside(old, str(args.out))
     effort = judge.Effort.parse(changes(args.set), "--set")
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     work = [(kind, seed) for kind in kinds for seed in range(args.seeds)]
@@ -85,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         kind: {"summary": judge.summary(rows), "policies": rows} for kind, rows in found.items()
     }
     if args.out is not None:
-        write_text(args.out, page.placed(old, page.table(result, args.seeds), str(args.out)))
+        made = page.table(result, args.seeds)
+        write_text(args.out, page.MARKS.placed(old, made, str(args.out)))
     if args.json:
         print_json(result)
     elif args.out is None:

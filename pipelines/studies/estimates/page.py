@@ -1,14 +1,13 @@
-"""Write the tables of estimates beside the truth, and put them into their page."""
+"""Write the tables of estimates beside the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from data.errors import UserError
+from pipelines.marked import Marks
 
-BEGIN = "<!-- estimates beside the truth: python -m pipelines.studies.estimates.command -->"
-END = "<!-- end -->"
+MARKS = Marks("<!-- estimates beside the truth: python -m pipelines.studies.estimates.command -->")
 TITLES = {"fqe": "fitted Q evaluation", "wis": "importance weights"}
 
 
@@ -58,31 +57,6 @@ def table(result: Mapping[str, Mapping[str, Any]], seeds: int) -> str:
             *(_row(row) for row in found["policies"]),
         ]
     return "\n".join(lines) + "\n"
-
-
-def placed(page: str, made: str, where: str) -> str:
-    """A page with the tables in their place.
-
-    Raises
-    ------
-    UserError
-        When the page has no such place.
-    """
-    check(page, where)
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n{made}{END}{rest.split(END, 1)[1]}"
-
-
-def check(page: str, where: str) -> None:
-    """Refuse a page without a place for the tables.
-
-    Raises
-    ------
-    UserError
-        With the lines that mark it.
-    """
-    if BEGIN not in page or END not in page.split(BEGIN)[1]:
-        raise UserError(f"{where}: no place for the table: lines {BEGIN!r} and {END!r} mark it")
 
 
 def _summary(kind: str, title: str, one: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from data.files import write_text
 from pipelines.output import print_json
+from pipelines.standalone import answer, command_parser
 from pipelines.studies.fidelity import runs
 
 EXAMPLE = """\
@@ -28,14 +29,7 @@ CAMPAIGNS = ("smartsbd-paper", "smartsbd-table6", "smartsbd-random")
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
-
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.fidelity.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.fidelity.command", __doc__, EXAMPLE)
     parser.add_argument("--reference", type=Path, default=Path("data/reference/linux"),
                         help="the comparison's own campaign")  # fmt: skip
     parser.add_argument("--raw", type=Path, default=Path("data/raw"), help="the campaigns")
@@ -51,11 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7, help="of classifiers and resampling")
     parser.add_argument("--out", type=Path, required=True, help="Markdown page to write")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:

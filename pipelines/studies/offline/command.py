@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.standalone import answer, command_parser
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,25 +32,11 @@ VALIDATIONS = 6
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong, 1 if it was stopped."""
-    from data.errors import UserError
-
-    try:
-        return run(_parser().parse_args(argv))
-    except UserError as error:
-        print(f"{_parser().prog}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"{_parser().prog}: interrupted; run it again to go on", file=sys.stderr)
-        return 1
+    return answer(_parser(), run, argv, resumes=True)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.offline.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.offline.command", __doc__, EXAMPLE)
     parser.add_argument("steps", nargs="?", default="",
                         help="of learn, play and tune, with commas between")  # fmt: skip
     parser.add_argument("--decisions", type=Path, default=DECISIONS,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.files import write_text
 from pipelines.output import print_json, progress
+from pipelines.standalone import answer, command_parser
 
 if TYPE_CHECKING:
     from data.netsim.scenario import Scenario
@@ -31,15 +32,9 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 2 if the user's input is wrong."""
-    from data.errors import UserError
     from pipelines.studies.acting import add_argument
 
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.studies.papers.command",
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("pipelines.studies.papers.command", __doc__, EXAMPLE)
     parser.add_argument("--scenario", help="names or YAML files, with commas between (default all)")
     add_argument(parser)
     parser.add_argument("--seeds", type=int, default=10, help="runs of each (default 10)")
@@ -48,11 +43,7 @@ def main(argv: list[str] | None = None) -> int:
                         help="where finished runs are kept")  # fmt: skip
     parser.add_argument("--out", type=Path, help="Markdown page to write; figures beside it")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    try:
-        return run(parser.parse_args(argv))
-    except UserError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    return answer(parser, run, argv)
 
 
 def run(args: argparse.Namespace) -> int:
