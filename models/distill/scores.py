@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.distill.tree import certain
+from models.distill.tree import certain, replace_nodes
 
 Ints = NDArray[np.int64]
 
@@ -44,7 +44,6 @@ def by_scores(
         As `models.distill.tree.fitted`.
     """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-    from sklearn.tree._tree import Tree
 
     rows = seen[:, columns].astype(np.float32)
     worth = wanted - wanted.mean(axis=1, keepdims=True)
@@ -54,8 +53,6 @@ def by_scores(
     # The same nodes as a classifier has them: a row of values for each, one for each action.
     estimator = DecisionTreeClassifier(max_depth=1).fit(rows[:1].repeat(actions, 0), range(actions))
     state = regressor.tree_.__getstate__()
-    tree = Tree(len(columns), np.array([actions], np.intp), 1)
     values = np.ascontiguousarray(state["values"].transpose(0, 2, 1))
-    tree.__setstate__(state | {"values": values})
-    estimator.tree_ = tree
+    replace_nodes(estimator, state["nodes"], values, state["max_depth"], len(columns))
     return certain(estimator, columns, seen.shape[1])

@@ -20,7 +20,7 @@ from data.errors import UserError
 from features.derived import ONE
 from models.distill.params import STEERED, Distill
 from models.distill.rollout import Task, returns
-from models.distill.tree import Student
+from models.distill.tree import Student, replace_nodes
 from models.envs.samplers import TRAINING
 
 Floats = NDArray[np.float64]
@@ -163,7 +163,6 @@ def _steps(share: float, step: float, deltas: range, reach: int) -> Node:
 def _estimator(root: Node, names: list[str], reach: int) -> Any:
     """The classifier of a tree that is given by its nodes; thresholds are whole numbers."""
     from sklearn.tree import DecisionTreeClassifier
-    from sklearn.tree._tree import Tree
 
     actions = 2 * reach + 1
     estimator = DecisionTreeClassifier(max_depth=1)
@@ -180,11 +179,7 @@ def _estimator(root: Node, names: list[str], reach: int) -> Any:
     values = np.full((len(rows), 1, actions), 1 / actions)
     leaves = np.array(says) >= 0
     values[leaves, 0] = np.eye(actions)[np.array(says)[leaves]]
-    tree = Tree(len(names), np.array([actions], np.intp), 1)
-    tree.__setstate__(
-        {"max_depth": depth, "node_count": len(rows), "nodes": nodes, "values": values}
-    )
-    estimator.tree_ = tree
+    replace_nodes(estimator, nodes, values, depth, len(names))
     return estimator
 
 

@@ -92,6 +92,33 @@ def fitted(
     return certain(estimator, columns, seen.shape[1])
 
 
+def replace_nodes(
+    estimator: Any, nodes: NDArray[Any], values: NDArray[np.float64], depth: int, width: int
+) -> None:
+    """Give a classifier other nodes; scikit-learn has no other way to write a tree down.
+
+    Parameters
+    ----------
+    estimator : sklearn.tree.DecisionTreeClassifier
+        Fitted; its classes stay.
+    nodes : structured array [N]
+        As scikit-learn's own tree has them.
+    values : float64 array [N, 1, C]
+        Share of each class.
+    depth : int
+        Of the deepest leaf.
+    width : int
+        How many columns there are.
+    """
+    from sklearn.tree._tree import Tree
+
+    tree = Tree(width, np.array([len(estimator.classes_)], np.intp), 1)
+    tree.__setstate__(
+        {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+    )
+    estimator.tree_ = tree
+
+
 def certain(estimator: Any, columns: NDArray[np.int64], width: int) -> Any:
     """The same tree over all columns, in which leaves say one action and like ones are joined.
 
@@ -104,10 +131,7 @@ def certain(estimator: Any, columns: NDArray[np.int64], width: int) -> Any:
     width : int
         How many there are.
     """
-    from sklearn.tree._tree import Tree
-
-    old = estimator.tree_
-    state = old.__getstate__()
+    state = estimator.tree_.__getstate__()
     nodes, best = state["nodes"], state["values"][:, 0].argmax(axis=1)
     left, right = nodes["left_child"], nodes["right_child"]
     # Children stand behind their parents, so from the end on each knows what its children say.
@@ -140,10 +164,6 @@ def certain(estimator: Any, columns: NDArray[np.int64], width: int) -> Any:
         made["feature"][at] = columns[nodes["feature"][node]]
         values[at] = state["values"][node]
         depths[[one, other]] = depths[at] + 1
-    tree = Tree(width, np.array([len(estimator.classes_)], np.intp), 1)
-    tree.__setstate__(
-        {"max_depth": int(depths.max()), "node_count": len(kept), "nodes": made, "values": values}
-    )
-    estimator.tree_ = tree
+    replace_nodes(estimator, made, values, int(depths.max()), width)
     estimator.n_features_in_ = width
     return estimator
