@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 TREES = ("tree", "forest", "trees")
 PLAIN = (*TREES, "linear", "lut", "mlp", "rbf")
 """Kinds without a state, of any number of features."""
-PLAIN_NETWORKS = ("dueling", "actor")
-"""Networks of policies that decide by one observation."""
+RECURRENT = "recurrent"
+"""Kind of models that exist as ONNX alone and remember: their answers depend on a state."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Registered:
     module : str
         Where it is.
     takes : tuple of str
-        Kinds of forms that it carries; ``"float"`` stands for models that exist as ONNX.
+        Kinds of forms that it carries; ``"float"`` stands for models that exist as ONNX and answer
+        by one observation, `RECURRENT` for those that remember.
     widest : int, optional
         The most features that it takes.
     """
@@ -69,7 +70,7 @@ TARGETS: dict[str, Registered] = {
     "json": Registered("export.targets.json", (*PLAIN, "grid", "gru", "lstm")),
     "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
     "mlp-c": Registered("export.targets.mlp_c", ("mlp", "gru", "lstm")),
-    "onnx": Registered("export.targets.onnx", ("float",)),
+    "onnx": Registered("export.targets.onnx", ("float", RECURRENT)),
     "python": Registered("export.targets.python", PLAIN),
     "table": Registered("export.targets.table", (*TREES, "linear", "mlp")),
 }
@@ -105,11 +106,17 @@ def target(name: str) -> Target:
 
 def fitting(source: Source) -> list[str]:
     """Names of the targets that can carry a model."""
-    has = {"float"} if source.onnx else set()
+    has = {_of_onnx(source)} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
     found = carrying(has, len(source.features))
     return [name for name in found if not _refused(name, source)]
+
+
+def _of_onnx(source: Source) -> str:
+    from export.onnx.metadata import states_of
+
+    return RECURRENT if states_of(source.onnx, source.name) else "float"
 
 
 def _refused(name: str, source: Source) -> str:
@@ -124,18 +131,17 @@ def carrying(kinds: set[str], features: int) -> list[str]:
 
 def targets_of(model: ZooModel) -> list[str]:
     """Names of the targets that can carry a zoo entry."""
+    from export.forms import STATEFUL
+    from models.rl.networks import STATELESS
     from models.store import POLICY
 
     files = model.meta.files
     has = {model.meta.kind} if "model.json" in files else set()
     if POLICY in files and not has:
-        # What others answer depends on a state, and no table has one.
-        return (
-            carrying({"float"}, len(model.meta.features))
-            if model.meta.kind in PLAIN_NETWORKS
-            else ["onnx"]
-        )
-    has |= {"float"} if "model.onnx" in files or model.meta.name in FUNCTIONS else set()
+        has = {"float" if model.meta.kind in STATELESS else RECURRENT}
+        return carrying(has, len(model.meta.features))
+    if "model.onnx" in files or model.meta.name in FUNCTIONS:
+        has.add(RECURRENT if model.meta.kind in STATEFUL else "float")
     return carrying(has, len(model.meta.features))
 
 

@@ -5,7 +5,7 @@ import pytest
 from export.bpf import files as bpf
 from export.forms import FORMS
 from export.table_file import KINDS
-from export.targets import TARGETS, Registered, c, carrying, mlp_c, python, target
+from export.targets import RECURRENT, TARGETS, Registered, c, carrying, mlp_c, python, target
 
 OWN = {
     "bpf": {*bpf.STRAIGHT, *bpf.WALKED},
@@ -24,7 +24,7 @@ def test_a_target_takes_what_its_templates_write(name):
 
 def test_every_kind_is_a_form_and_every_target_has_its_module():
     for name, line in TARGETS.items():
-        assert set(line.takes) <= {*FORMS, "float"}
+        assert set(line.takes) <= {*FORMS, "float", RECURRENT}
         assert target(name).SUMMARY
 
 

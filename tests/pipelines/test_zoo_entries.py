@@ -136,3 +136,7 @@ def test_whatever_is_released_reaches_a_kernel_or_says_why_not(capsys):
     assert alone == {"smartsbd-neural", "tcco", "nuwa-rl", "macc-tcp", "macc-aqm"}
     assert main(["export", "macc-tcp", "-t", "c", "--out", "unused"]) == 2
     assert "cczoo distill macc-tcp" in capsys.readouterr().err
+    # What remembers is in no table either.
+    assert rows["tcco"] == rows["nuwa-rl"] == ["onnx"]
+    assert main(["export", "tcco", "-t", "c", "--out", "unused"]) == 2
+    assert capsys.readouterr().err.endswith("makes a tree): try onnx\n")

@@ -11,3 +11,6 @@ NETWORKS: dict[str, str] = {
     "actor": "models.rl.networks.actor:ActorModule",
 }
 """Name -> ``module:class`` of an `AgentModule`, which needs no Ray."""
+
+STATELESS = frozenset({"dueling", "actor"})
+"""Those whose policies decide by one observation and remember nothing."""
