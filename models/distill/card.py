@@ -53,8 +53,9 @@ def render(
         "It does what its teacher does where the teacher's own scenarios lead it, in a simulator."
     )
     searched = (
-        "It imitates nobody: it goes to a share of what a path holds, by nine numbers that were "
-        "searched for by return in its teacher's scenarios, in a simulator."
+        "It imitates nobody: its shape is that of a rule by hand, and the numbers in it were "
+        "searched for by return in its teacher's scenarios, in a simulator "
+        "(`models/distill/by_return.py`)."
     )
     limits = (
         searched if result["sees"] == STEERED else imitates,

@@ -9,7 +9,7 @@ from pydantic import Field
 from data.strict import Strict
 
 STEERED = "steered"
-"""What a tree of `models.distill.steered` says it sees: only what it steers by."""
+"""What a tree of `models.distill.by_return` says it sees: only what its few nodes ask for."""
 
 
 class Distill(Strict):
@@ -35,8 +35,9 @@ class Distill(Strict):
     views: tuple[str, ...] = ("present", "all")
     """What trees may see: everything, or all but changes over time; the better one is kept."""
     steered: int = Field(0, ge=0, le=100)
-    """Generations of a search by return for a tree that steers windows (`models.distill.steered`),
-    beside those that imitate; each plays 14 times as many episodes as there are lanes."""
+    """Generations of a search by return (`models.distill.by_return`) for a tree that steers windows
+    or turns k, beside those that imitate; each plays 14 times as many episodes as there are
+    lanes."""
     least: int = Field(4, ge=1)
     """Rows that a leaf is made of at least."""
     tolerance: float = Field(0.002, ge=0, le=1)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.derived import Change
+from models.distill.by_return import searched
 from models.distill.params import STEERED, Distill
 from models.distill.rollout import Rows, Task, play, returns
 from models.distill.scores import by_scores
-from models.distill.steered import searched
 from models.distill.tree import Student, fitted
 from models.envs.samplers import TRAINING, VALIDATION
 
@@ -120,7 +120,7 @@ def distil(task: Task, params: Distill, say: Say = lambda text: None) -> Found:
     best, whole = max(allowed, key=lambda one: one[0].mean)
     sizes: dict[int, Student] = {}
     smaller: list[Tried] = []
-    # A tree that steers is as large as it is: what there are rows of are the teacher's actions.
+    # A tree that was searched for is as large as it is: rows have the teacher's actions.
     refitted = () if best.student.view == STEERED else SIZES
     for leaves in (size for size in refitted if size <= params.leaves):
         view, number = best.student.view, best.student.round

@@ -1,38 +1,22 @@
-"""A tree that steers to a window, found by its return alone: nobody's actions are imitated.
+"""Trees that steer windows to a share of what the path holds; which share depends on the path.
 
-An imitated network goes on from what it remembers, and a tree that errs once leads it to where it
-never was. This tree has no such memory to lose: it goes to a share of what the path holds, as
-`models.envs.scripted.tcco_tracking` does, and which share that is depends on the path. The shares,
-and where one kind of path ends and the next begins, are searched for by the cross-entropy method
-(Rubinstein 1999): draw candidates, play them, and draw the next ones around the best.
+They do as `models.envs.scripted.tcco_tracking`, whose share is the same everywhere.
+`models.distill.by_return` searches for their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.errors import UserError
 from features.derived import ONE
-from models.distill.params import STEERED, Distill
-from models.distill.rollout import Task, returns
-from models.distill.tree import Student, replace_nodes
-from models.envs.samplers import TRAINING
+from models.distill.nodes import Node
 
 Floats = NDArray[np.float64]
-Node = int | tuple[str, float, Any, Any]
-"""An action; or a column, the largest value that goes left, and what is left and right."""
-
-CANDIDATES, BEST = 14, 5
-"""Drawn in a generation, and how many of them the next is drawn around."""
-KEPT_SPREAD = 0.5
-"""Weight of the spread before, so that a search doesn't end by chance."""
-FIRST_SEED = 5000
-"""Of the search's episodes; each generation has others."""
 
 
 @dataclass(frozen=True)
@@ -71,59 +55,17 @@ SPREAD = np.array([0.15, 0.1, 0.1, 0.15, 0.1, 0.1, 0.7, 0.7, 1.0])
 queue costs little time."""
 
 
-def searched(task: Task, params: Distill, told: Callable[[int, Student], None]) -> None:
-    """Search for as many generations as the settings ask for.
+def root(numbers: Floats, settings: Mapping[str, Any]) -> Node:
+    """The tree of a `Steering`.
 
     Parameters
     ----------
-    task : Task
-    params : Distill
-    told : callable
-        Is given the number of each generation, from 0, and the tree that it ended with.
-
-    Raises
-    ------
-    UserError
-        When the policy sets no windows by steps of what a path holds.
-    """
-    if task.teacher.environment != "tcco":
-        raise UserError(
-            f"distill.steered: {task.teacher.name} doesn't steer windows to a share of what a path "
-            "holds: leave it at 0"
-        )
-    generator = np.random.default_rng(params.seed)
-    mean, spread = START, SPREAD
-    for number in range(params.steered):
-        drawn = generator.normal(mean, spread, (CANDIDATES, len(mean)))
-        drawn[0] = mean
-        seed = FIRST_SEED + params.seed + number * params.lanes
-        scores = [
-            returns(task, student(task, one, number), TRAINING, seed, params.lanes, params.steps)
-            for one in drawn
-        ]
-        best = drawn[np.argsort([-one.mean() for one in scores])[:BEST]]
-        mean = best.mean(axis=0)
-        spread = KEPT_SPREAD * spread + (1 - KEPT_SPREAD) * best.std(axis=0)
-        told(number, student(task, mean, number))
-
-
-def student(task: Task, numbers: Floats, number: int = 0) -> Student:
-    """The tree of a `Steering`, as its numbers.
-
-    Parameters
-    ----------
-    task : Task
     numbers : float64 array [9]
         In the order of `Steering`'s fields.
-    number : int
-        Of the generation.
+    settings : mapping
+        Of TCCO's environment: ``step_share`` and ``reach``.
     """
-    names = [feature.name for feature in task.deriver(1).features]
-    settings = task.teacher.params
-    step, reach = float(settings["step_share"]), int(settings["reach"])
-    return Student(
-        _estimator(_by_rtt(Steering(*numbers), step, reach), names, reach), STEERED, number
-    )
+    return _by_rtt(Steering(*numbers), float(settings["step_share"]), int(settings["reach"]))
 
 
 def _by_rtt(s: Steering, step: float, reach: int) -> Node:
@@ -158,48 +100,3 @@ def _steps(share: float, step: float, deltas: range, reach: int) -> Node:
     bound = (share - (deltas[half] - 0.5) * step) * ONE
     more, less = (_steps(share, step, part, reach) for part in (deltas[half:], deltas[:half]))
     return ("cwnd_over_held", bound, more, less)
-
-
-def _estimator(root: Node, names: list[str], reach: int) -> Any:
-    """The classifier of a tree that is given by its nodes; thresholds are whole numbers."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    actions = 2 * reach + 1
-    estimator = DecisionTreeClassifier(max_depth=1)
-    estimator.fit(np.zeros((actions, len(names)), np.float32), range(actions))
-    rows: list[tuple[int, int, int, float]] = []
-    says: list[int] = []
-    depth = _laid_out(root, names, rows, says, 0)
-    nodes = np.zeros(len(rows), estimator.tree_.__getstate__()["nodes"].dtype)
-    for at, (left, right, feature, threshold) in enumerate(rows):
-        nodes[at]["left_child"], nodes[at]["right_child"] = left, right
-        nodes[at]["feature"], nodes[at]["threshold"] = feature, threshold
-    nodes["n_node_samples"] = nodes["weighted_n_node_samples"] = 1
-    # Inner nodes say nothing, which is all actions alike.
-    values = np.full((len(rows), 1, actions), 1 / actions)
-    leaves = np.array(says) >= 0
-    values[leaves, 0] = np.eye(actions)[np.array(says)[leaves]]
-    replace_nodes(estimator, nodes, values, depth, len(names))
-    return estimator
-
-
-def _laid_out(
-    node: Node,
-    names: list[str],
-    rows: list[tuple[int, int, int, float]],
-    says: list[int],
-    depth: int,
-) -> int:
-    """Append a node and all below it, the left one first; returns the depth reached."""
-    at = len(rows)
-    rows.append((-1, -1, -2, -2.0))
-    says.append(node if isinstance(node, int) else -1)
-    if isinstance(node, int):
-        return depth
-    name, bound, left, right = node
-    left_depth = _laid_out(left, names, rows, says, depth + 1)
-    place = len(rows)
-    right_depth = _laid_out(right, names, rows, says, depth + 1)
-    # Columns are whole numbers, so that half a number more separates as the bound itself does.
-    rows[at] = (at + 1, place, names.index(name), float(np.floor(bound)) + 0.5)
-    return max(left_depth, right_depth)

@@ -30,9 +30,10 @@ validation episodes in which it acts. Then both play the same episodes of the te
 was chosen by: differences are of the teacher's return, paired by seed, with 95 % intervals.
 
 A network decides by what it remembers, and where a tree has erred that memory is one which it was
-never trained with. `--set steered=7` therefore searches for a tree of another kind beside these: it
-goes to a share of what a path holds, which depends on the path, and is found by its return alone
-(`models/distill/steered.py`). Whichever does best in validation is kept.
+never trained with. `--set steered=7` therefore searches for a tree of another kind beside these,
+which has a rule's shape: it goes to a share of what a path holds, or turns Nuwa's k by two
+thresholds. Its numbers are found by its return alone (`models/distill/by_return.py`). Whichever
+does best in validation is kept.
 
 A tree sees whole numbers: what the agent observes, ratios such as RTT over base RTT or window over
 bottleneck times base RTT, and their changes over 1, 5 and 20 intervals. `features/derived.py`
@@ -131,7 +132,7 @@ def cost_ns(model: ZooModel) -> float | None:
 
 
 def _about(model: ZooModel, result: Any) -> str:
-    searched = "; it goes to shares of what paths hold that were searched for by return, and"
+    searched = "; its numbers were searched for by return, and it"
     return (
         f"Made by `{model.meta.created_by}` from {result['rows']} rows"
         f"{searched if result['sees'] == STEERED else '; it'} does as its teacher on "

@@ -1,4 +1,4 @@
-"""The tree that steers to a window, searched for by its return."""
+"""Trees that are searched for by their return: one steers windows, one turns k."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from export.policy.student import described
 from export.proof import prove
 from export.source import source_of
 from models import store
-from models.distill import steered
+from models.distill import by_return
 from models.distill.params import Distill
 from models.distill.rollout import Task
 from models.distill.search import distil
@@ -45,14 +45,14 @@ def test_with_one_share_it_tracks(task):
     share = row[:, names.index("cwnd_over_held")] / 1024
     delta = np.clip(np.floor((1.25 - share) * 16 + 0.5), -2, 2)
     delta = np.where(row[:, names.index("expflag")] > 0, np.maximum(delta, 1), delta)
-    acted = steered.student(task, plain(1.25)).act(row)
+    acted = by_return.student(task, plain(1.25)).act(row)
     np.testing.assert_array_equal(acted, delta + 2)
 
 
 def test_shares_depend_on_the_path(task):
     numbers = plain(1.25)
     numbers[[0, 2]] = 1.8, 0.8
-    student = steered.student(task, numbers)
+    student = by_return.student(task, numbers)
     assert (student.leaves, student.depth) == (84, 8)
     names = [feature.name for feature in task.deriver(1).features]
     row = np.zeros((3, len(names)), np.int64)
@@ -74,14 +74,36 @@ def test_the_search_competes_with_imitations_in_validation(found):
     assert chosen.mean >= top - SMALL.tolerance * abs(top)
 
 
-def test_only_windows_of_paths_are_steered():
+def test_others_are_not_searched_for():
     team = random_policies.policy("macc")
     with pytest.raises(UserError, match="leave it at 0"):
         distil(Task(team.only("macc-tcp"), team), SMALL)
 
 
+def test_k_goes_up_far_from_the_target_and_down_near_it():
+    teacher = random_policies.policy("nuwa")
+    task = Task(teacher, teacher)
+    student = by_return.student(task, np.array([0.2, 0.4, 1.0, 1.5, 2.0, 0.0]))
+    assert (student.leaves, student.depth) == (8, 4)
+    names = [feature.name for feature in task.deriver(1).features]
+    row = np.zeros((6, len(names)), np.int64)
+    row[:, names.index("target_delay_us")] = 20_000, 20_000, 20_000, 20_000, 80_000, 80_000
+    delays = np.array([3_000, 5_000, 21_000, 1_900, 30_000, 100_000])
+    row[:, names.index("queueing_us")] = delays
+    target = row[:, names.index("target_delay_us")]
+    row[:, names.index("queueing_over_target")] = 1024 * delays // target
+    # Too little queue, enough, too much; next to none; too little and enough for a long target.
+    assert student.act(row).tolist() == [4, 0, 4, 4, 4, 0]
+
+
+def test_thresholds_compete_with_imitations():
+    teacher = random_policies.policy("nuwa")
+    views = [one.student.view for one in distil(Task(teacher, teacher), SMALL).tried]
+    assert views[:3] == ["present", "steered", "steered"]
+
+
 def test_what_the_search_finds_is_proved_in_c(task, found, tmp_path):
-    chosen = replace(found, chosen=steered.student(task, plain(1.25)))
+    chosen = replace(found, chosen=by_return.student(task, plain(1.25)))
     described("tcco-tree", task, chosen, {"n": 1}, "# card\n", "the tests").write(tmp_path)
     report = prove(source_of(store.load(tmp_path / "tcco-tree")), ["c"], "test").report
     assert report["ok"], report
