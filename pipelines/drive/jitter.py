@@ -19,7 +19,7 @@ examples:
   python -m pipelines.drive.jitter drive-one --sites steady --cc bbr --late-ms 0,0.3 --json"""
 LATE_MS = "0,0.1,0.3,0.6,1"
 MEDIAN_US = 15.0
-"""Of the lateness, as quiet runs have it."""
+"""Median of the lateness in quiet runs."""
 
 
 def main(argv: list[str] | None = None) -> int:
