@@ -23,6 +23,8 @@ EXAMPLE = """examples:
   cczoo distill tcco --depth 10 --leaves 255
   cczoo distill macc-tcp --set rounds=5 --beside --json
   cczoo zoo release tcco-tree"""
+SIZED = "cloning with weights"
+"""Imitation whose sizes stand beside a tree that was searched for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,15 +138,21 @@ def _beside(name: str, task: Task, params: Distill, found: Found, teacher: Any) 
     from models.distill.search import distil
 
     students = {f"{name}, {size} leaves at most": one for size, one in found.sizes.items()}
+    # A tree that was searched for has one size; imitations show what a size costs.
+    searched = not students
+    if searched:
+        students[name] = found.chosen
     plain: dict[str, dict[str, Any]] = {
         "plain cloning": {"rounds": 1, "weights": "none"},
-        "cloning with weights": {"rounds": 1},
+        SIZED: {"rounds": 1},
         "DAgger without weights": {"weights": "none"},
     }
     for title, changes in plain.items():
         note(title)
-        other = distil(task, params.model_copy(update=changes), note)
+        other = distil(task, params.model_copy(update={**changes, "steered": 0}), note)
         students[title] = other.chosen
+        if searched and title == SIZED:
+            students |= {f"{title}, {n} leaves at most": one for n, one in other.sizes.items()}
     rows, known = [], {}
     for title, one in students.items():
         key = one.estimator.tree_.__getstate__()["nodes"].tobytes()

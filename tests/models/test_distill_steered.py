@@ -12,9 +12,11 @@ from export.proof import prove
 from export.source import source_of
 from models import store
 from models.distill import by_return
+from models.distill.judge import tested
 from models.distill.params import Distill
 from models.distill.rollout import Task
-from models.distill.search import distil
+from models.distill.search import SIZES, distil
+from pipelines.distill import _beside
 
 SMALL = Distill(rounds=1, lanes=2, steps=12, seeds=2, episodes=1, steered=2, views=("present",))
 
@@ -72,6 +74,16 @@ def test_the_search_competes_with_imitations_in_validation(found):
     top = max(one.mean for one in found.tried)
     chosen = next(one for one in found.tried if one.student is found.chosen)
     assert chosen.mean >= top - SMALL.tolerance * abs(top)
+
+
+def test_beside_stand_imitations_of_each_size_that_were_not_searched_for(task, found):
+    searched = replace(found, chosen=by_return.student(task, plain(1.25)), sizes={})
+    rows = _beside("tcco-tree", task, SMALL, searched, tested(task, None, SMALL))
+    titles = [row["student"] for row in rows]
+    assert titles[:3] == ["tcco-tree", "plain cloning", "cloning with weights"]
+    sizes = [title for title in titles if "leaves at most" in title]
+    assert sizes == [f"cloning with weights, {size} leaves at most" for size in SIZES]
+    assert all(row["leaves"] != 84 for row in rows[1:] if "leaves" in row)
 
 
 def test_others_are_not_searched_for():
