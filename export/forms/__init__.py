@@ -38,9 +38,6 @@ FORMS: dict[str, str] = {
 }
 """Kind -> module."""
 
-STATEFUL = frozenset({"gru", "lstm"})
-"""Kinds whose ``evaluate`` takes the rows as one sequence from the zero state."""
-
 
 class FormModule(Protocol):
     """Functions and constants of a form's module."""

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 TREES = ("tree", "forest", "trees")
 PLAIN = (*TREES, "linear", "lut", "mlp", "rbf")
 """Kinds without a state, of any number of features."""
+STATEFUL = ("gru", "lstm")
+"""Kinds that remember: their ``evaluate`` takes the rows as one sequence from the zero state."""
 RECURRENT = "recurrent"
 """Kind of models that exist as ONNX alone and remember: their answers depend on a state."""
 
@@ -67,9 +69,9 @@ class Registered:
 TARGETS: dict[str, Registered] = {
     "bpf": Registered("export.targets.bpf", (*TREES, "linear", "lut", "mlp", "rbf")),
     "c": Registered("export.targets.c", PLAIN),
-    "json": Registered("export.targets.json", (*PLAIN, "grid", "gru", "lstm")),
+    "json": Registered("export.targets.json", (*PLAIN, "grid", *STATEFUL)),
     "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
-    "mlp-c": Registered("export.targets.mlp_c", ("mlp", "gru", "lstm")),
+    "mlp-c": Registered("export.targets.mlp_c", ("mlp", *STATEFUL)),
     "onnx": Registered("export.targets.onnx", ("float", RECURRENT)),
     "python": Registered("export.targets.python", PLAIN),
     "table": Registered("export.targets.table", (*TREES, "linear", "mlp")),
@@ -106,17 +108,19 @@ def target(name: str) -> Target:
 
 def fitting(source: Source) -> list[str]:
     """Names of the targets that can carry a model."""
-    has = {_of_onnx(source)} if source.onnx else set()
+    has = {RECURRENT if _remembers(source) else "float"} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
     found = carrying(has, len(source.features))
     return [name for name in found if not _refused(name, source)]
 
 
-def _of_onnx(source: Source) -> str:
+def _remembers(source: Source) -> bool:
+    if source.form is not None:
+        return source.form.kind in STATEFUL
     from export.onnx.metadata import states_of
 
-    return RECURRENT if states_of(source.onnx, source.name) else "float"
+    return bool(source.onnx and states_of(source.onnx, source.name))
 
 
 def _refused(name: str, source: Source) -> str:
@@ -131,7 +135,6 @@ def carrying(kinds: set[str], features: int) -> list[str]:
 
 def targets_of(model: ZooModel) -> list[str]:
     """Names of the targets that can carry a zoo entry."""
-    from export.forms import STATEFUL
     from models.rl.networks import STATELESS
     from models.store import POLICY
 
@@ -156,7 +159,8 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
     chosen = target(name)
     fit = fitting(source)
     if name not in fit:
-        reason = source.no_form or _refused(name, source)
+        state = "its answers depend on a state" if _remembers(source) else ""
+        reason = source.no_form or _refused(name, source) or state
         why = f" ({reason})" if reason else ""
         raise UserError(
             f"target {name!r} can't carry {source.name!r}, a {source.kind}{why}: "

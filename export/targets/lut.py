@@ -14,13 +14,11 @@ from export.bundle.manifest import FORM, Bundle
 from export.bundle.reemit import source_of
 from export.document import dumps, loads
 from export.fixed import to_values
-from export.forms import STATEFUL
 from export.forms.grid import Grid
 from export.forms.table import Table
 from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
-from export.onnx.metadata import described
 from export.onnx.run import decided, predict
 from export.params import Options, VerifyParams
 from export.render import render
@@ -132,13 +130,6 @@ def _header(source: Source, form: Form) -> str:
 def _policy(source: Source) -> Decide:
     """The policy's classes: of its integer form if it has one, else of the float model."""
     form = source.form
-    stateful = (
-        described(source.onnx, source.features, source.feature_settings, source.name)["states"]
-        if form is None
-        else form.kind in STATEFUL
-    )
-    if stateful:
-        raise UserError(f"{source.name}: its answers depend on a state, no table has one: try onnx")
     if form is not None:
         return lambda x: form.evaluate(x).classes
 
