@@ -11,8 +11,7 @@ from export.policy.student import described
 from export.proof import prove
 from export.source import source_of
 from models import store
-from models.distill import by_return
-from models.distill.judge import tested
+from models.distill import by_return, judge
 from models.distill.params import Distill
 from models.distill.rollout import Task
 from models.distill.search import SIZES, distil
@@ -78,7 +77,7 @@ def test_the_search_competes_with_imitations_in_validation(found):
 
 def test_beside_stand_imitations_of_each_size_that_were_not_searched_for(task, found):
     searched = replace(found, chosen=by_return.student(task, plain(1.25)), sizes={})
-    rows = _beside("tcco-tree", task, SMALL, searched, tested(task, None, SMALL))
+    rows = _beside("tcco-tree", task, SMALL, searched, judge.tested(task, None, SMALL))
     titles = [row["student"] for row in rows]
     assert titles[:3] == ["tcco-tree", "plain cloning", "cloning with weights"]
     sizes = [title for title in titles if "leaves at most" in title]
