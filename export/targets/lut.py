@@ -19,6 +19,7 @@ from export.forms.table import Table
 from export.ir import Form, Ints
 from export.loss import Decide, disagreements, measured
 from export.lower.tabulate import observations, tabulate
+from export.onnx.metadata import described
 from export.onnx.run import decided, predict
 from export.params import Options, VerifyParams
 from export.render import render
@@ -132,6 +133,8 @@ def _policy(source: Source) -> Decide:
     form = source.form
     if form is not None:
         return lambda x: form.evaluate(x).classes
+    # A file that says of itself that its features are others is refused.
+    described(source.onnx, source.features, source.feature_settings, source.name)
 
     def of_floats(x: Ints) -> Ints:
         answers = predict(source.onnx, to_values(x, source.features), source.name)
