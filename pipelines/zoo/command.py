@@ -152,7 +152,9 @@ def _release_arguments(actions: Any, shared: argparse.ArgumentParser) -> None:
     release.add_argument("--params", type=Path, help="settings (default: params.yaml)")
     release.add_argument("--dry-run", action="store_true", help="ask the gates, change nothing")
     release.add_argument(
-        "--force", metavar="REASON", help="release although a gate refuses; the reason is kept"
+        "--force",
+        metavar="REASON",
+        help="release although a gate refuses, or again with other figures; the reason is kept",
     )
 
 

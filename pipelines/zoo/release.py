@@ -111,7 +111,7 @@ def release(
     to = str(before.version + 1)
     result: dict[str, Any] = {"ok": False, "name": name, "to": to, "dry_run": args.dry_run}
     result |= {"from": str(before.version or ""), "gates": {}, "problems": []}
-    if before.model is not None and _same(before.model, model):
+    if before.model is not None and _same(before.model, model) and not args.force:
         message = f"nothing to release: version {before.version} is the same model"
         return result | {"problems": [message]}
     if before.problem and not args.force:
