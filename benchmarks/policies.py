@@ -1,11 +1,12 @@
 """Exported policies beside PyTorch: the same answers on thousands of decisions, and what one costs.
 
 Each trained policy of the zoo decides again what it decided in recorded episodes, as ONNX on one
-thread, as ONNX with 8-bit weights, and in PyTorch without tracing; states are carried from one
-decision to the next. The trees that were distilled of them are timed as C by `cczoo zoo`, whose
-figures stand beside. Prints JSON; status 1 if an error is above 1e-5 of the largest score, a file
-reaches 1 MB, or the median is above its limit: 150 us for two subflows' Transformer, 60 us for an
-LSTM.
+thread, as ONNX with 8-bit weights, in PyTorch without tracing, and as a program of integer steps,
+which C and eBPF then prove and time; states are carried from one decision to the next. The trees
+that were distilled of them are timed as C by `cczoo zoo`, whose figures stand beside. Prints JSON;
+status 1 if an error is above 1e-5 of the largest score, a file reaches 1 MB, or the median is above
+its limit: 150 us for two subflows' Transformer, 60 us for an LSTM. ``empty_us`` is what a graph of
+no operation takes on this machine.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ import time
 
 import numpy as np
 import torch
+from onnx import TensorProto, helper
 
+from export.fixed import to_integers
 from export.onnx.options import in_int8
 from export.onnx.run import predict
 from export.policy.flat import flat, narrowed
-from export.policy.source import layout_of, onnx_file, scores
+from export.policy.source import layout_of, onnx_file, scores, source
+from export.program.made import with_program
+from export.proof import prove
 from features.grid import on_grid
 from features.whole import whole
 from models import store
@@ -68,6 +73,7 @@ def one(name: str, parts: int | None, limit_us: float | None, rows: int, timed: 
             "same_choice": same(predict(short, flat_rows, name), meant, there, layout_of(policy)),
             "onnx_us": spread(session_times(short, name, flat_rows[:timed])),
         },
+        "integers": integers(policy, decisions, meant, there),
         "tree_ns": tree_ns(name),
     }
     if row["tree_ns"]:
@@ -82,6 +88,28 @@ def one(name: str, parts: int | None, limit_us: float | None, rows: int, timed: 
     if row.get("tree_is_cheaper", RATIO) < RATIO:
         missed.append(f"its tree is less than {RATIO:g} times cheaper")
     return row | {"missed": missed}
+
+
+def integers(policy, decisions, meant, there) -> dict:
+    """What the program of steps answers, and what it costs in C and, for root, in the kernel."""
+    made = with_program(source(policy, "1", decisions))
+    form = made.form
+    found = form.evaluate(to_integers(made.values, made.features)).scores / 2.0**form.places
+    row = {
+        "steps": len(form.steps),
+        "memory_bytes": 8 * form.size,
+        "remembered_bytes": 4 * form.remembered,
+        "error": worst(found, meant, there),
+        "same_choice": same(found, meant, there, layout_of(policy)),
+    }
+    report = prove(made, ["c", "bpf"], "benchmarks/policies.py").report
+    for target in report["targets"]:
+        row[target["target"]] = {
+            key: target[key]
+            for key in ("vectors", "mismatches", "ns_per_decision", "verified_insns", "missing")
+            if key in target
+        }
+    return row
 
 
 def worst(found: np.ndarray, meant: np.ndarray, there: np.ndarray) -> float:
@@ -124,6 +152,22 @@ def spread(spent: list[float]) -> dict[str, float]:
     return {"p50": float(np.median(spent)), "p99": float(np.percentile(spent, 99))}
 
 
+def empty_us() -> float:
+    """Median time of a graph that copies one number."""
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("x", "y")]
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])], "empty", *[[e] for e in ends]
+    )
+    content = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 18)])
+    session = open_session(content.SerializeToString(), "empty")
+    spent, given = [], {"x": np.zeros((1, 1), np.float32)}
+    for _ in range(2000):
+        begun = time.perf_counter_ns()
+        session.run(None, given)
+        spent.append((time.perf_counter_ns() - begun) / 1e3)
+    return float(np.median(spent))
+
+
 def tree_ns(name: str) -> float | None:
     """Time of the distilled tree's decision in C, as the zoo has it."""
     if f"{name}-tree" not in store.folders():
@@ -143,7 +187,7 @@ def main() -> int:
         row: one(*wanted, args.decisions, min(args.timed, args.decisions))
         for row, wanted in POLICIES.items()
     }
-    print(json.dumps({"policies": found, "left_out": []}))
+    print(json.dumps({"empty_us": empty_us(), "policies": found, "left_out": []}))
     return int(any(row["missed"] for row in found.values()))
 
 

@@ -9,9 +9,11 @@ from data.errors import UserError
 from export.bpf.nodes import MAGIC, SEVERAL_MAGIC, VERSION, capacity, nodes_file
 from export.forms.forest import Forest
 from export.forms.mlp import Mlp
+from export.forms.program import Program
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import Form
+from export.program.code import values
 from export.render import render
 from export.source import Source
 
@@ -29,9 +31,10 @@ STRAIGHT: dict[str, str] = {
     "lut": "c_lut.j2",
     "mlp": "bpf_mlp.j2",
     "rbf": "bpf_rbf.j2",
+    "program": "bpf_program_steps.j2",
 }
 """Form's kind -> template of its scoring as code."""
-HEADERS = {"trees": "c_trees.h.j2", "mlp": "bpf_mlp.h.j2"}
+HEADERS = {"trees": "c_trees.h.j2", "mlp": "bpf_mlp.h.j2", "program": "bpf_program.h.j2"}
 """Form's kind -> the template of its header if it isn't the usual one."""
 WALKED = frozenset({"tree", "forest", "trees"})
 """Kinds of forms that a map can hold."""
@@ -144,6 +147,8 @@ def sources(source: Source, asked: str) -> dict[str, str | bytes]:
         "headers": [header_name(name, way) for way in chosen],
     }
     made: dict[str, str | bytes] = {}
+    if isinstance(form, Program):
+        common |= values(form)
     if isinstance(form, Mlp):
         common["buffers"] = buffers(form)
     if "if-else" in chosen:
@@ -170,7 +175,8 @@ def sources(source: Source, asked: str) -> dict[str, str | bytes]:
         )
         made[f"{name}.nodes.bin"] = nodes_file(form, source.schema_hash)
     made[f"{name}_test.bpf.c"] = render("bpf_test.bpf.c.j2", **common)
-    if form.labels in CONTROLS and not isinstance(form, Trees):
+    # Some programs take as long as an ACK's way through the stack, and remember a sequence.
+    if form.labels in CONTROLS and not isinstance(form, Trees | Program):
         made |= importlib.import_module(CONTROLS[form.labels]).sources(source, common)
     return made
 

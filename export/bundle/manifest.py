@@ -25,7 +25,7 @@ from export.ir import Form
 from export.onnx.run import decided
 from export.params import Options
 from export.source import Source
-from export.targets import emit, stated
+from export.targets import emit, lowered, stated
 from features.sbd import settings_for
 from features.spec import Feature, schema_hash
 from models.output import CLASSES, Output
@@ -125,6 +125,7 @@ def bundle_files(
     UserError
         For unknown targets and targets that can't carry the model.
     """
+    source = lowered(source, targets)
     if wrong := _settings_problem(source.family, source.feature_settings):
         raise UserError(f"{source.name}: {wrong}: correct the model's settings or its family")
     files: dict[str, bytes] = {}

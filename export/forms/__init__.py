@@ -35,6 +35,7 @@ FORMS: dict[str, str] = {
     "gru": "export.forms.recurrent",
     "lstm": "export.forms.recurrent",
     "rbf": "export.forms.rbf",
+    "program": "export.forms.program",
 }
 """Kind -> module."""
 

@@ -158,12 +158,17 @@ def parse(
 
 def boundary_vectors(form: Recurrent, rng: np.random.Generator) -> dict[str, Ints]:
     """Sequences that fill the state: held ends of the ranges and of 32 bits, and slow walks."""
-    low, high = limits(form.features)
+    return {"sequences": sequences(form.features, rng)}
+
+
+def sequences(features: tuple[Feature, ...], rng: np.random.Generator) -> Ints:
+    """Observations one after the other: held ends of the ranges and of 32 bits, and slow walks."""
+    low, high = limits(features)
     ends = [low, high, np.full(len(low), INT32_MIN), np.full(len(low), INT32_MAX), low]
     held = np.repeat(np.stack(ends), _STEPS // 4, axis=0)
     steps = rng.normal(0, 0.05, (_STEPS, len(low))) * (high - low)
     walk = np.clip((low + high) / 2 + np.cumsum(steps, axis=0), low, high).astype(np.int64)
-    return {"sequences": np.concatenate([held, walk])}
+    return np.concatenate([held, walk])
 
 
 def timed(form: Recurrent, rng: np.random.Generator, rows: int) -> Ints:

@@ -79,9 +79,9 @@ def observations(source: Source, rng: np.random.Generator) -> Ints:
     stored = to_integers(source.values, source.features)
     if len(stored) <= NEIGHBOURS:
         return rng.integers(low, high, (SAMPLE, len(low)), endpoint=True)
-    ranks = np.argsort(np.argsort(stored, axis=0), axis=0) / len(stored)
+    ranks = np.argsort(np.argsort(stored, axis=0, kind="stable"), axis=0) / len(stored)
     apart = np.abs(ranks[:, None] - ranks[None]).sum(axis=2)
-    neighbours = np.argsort(apart, axis=1)[:, 1 : NEIGHBOURS + 1]
+    neighbours = np.argsort(apart, axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
     first = rng.integers(0, len(stored), SAMPLE)
     a, b = stored[first], stored[neighbours[first, rng.integers(0, NEIGHBOURS, SAMPLE)]]
     between = a + np.floor((b - a) * rng.random((SAMPLE, 1))).astype(np.int64)

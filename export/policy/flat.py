@@ -8,7 +8,6 @@ episode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,14 +21,16 @@ from features.whole import divisors, whole
 from models.policies.observed import observed
 from models.policies.policy import Policy
 from models.rl.layout import Layout
+from models.rl.networks.dueling import TeamModule
 from models.rl.networks.lstm import RecurrentModule
-from models.rl.networks.module import AgentModule
 from models.rl.networks.transformer import TransformerModule
 
 _LEAST = 1e-3
 """As `models.rl.networks.module` has it: a share below which a logarithm falls no further."""
 _FLAG = 1e9
 """What a flag is multiplied by, so that 1 stays 1 and 0 stays 0 in x / (1 + x)."""
+_SHUT = 1e3
+"""What is taken off where attention must not look: nothing is left of its exponential."""
 
 
 def layout_of(policy: Policy) -> Layout:
@@ -86,7 +87,7 @@ class Flat(nn.Module):
         layout = layout_of(policy)
         self.module: Any = policy.module(layout)
         self.parts, (kind,) = layout.parts, policy.kinds
-        self.actions = layout.action_counts[kind]
+        self.kind, self.actions = kind, layout.action_counts[kind]
         features, half = observed(policy.environment, kind)
         given, by = whole(features), divisors(features)
         self.width = len(given)
@@ -137,37 +138,99 @@ class Flat(nn.Module):
         return rows[..., : self.width], rows[..., self.width] > 0.5
 
     def _standardised(self, values: Tensor, mask: Tensor) -> Tensor:
-        ratio = torch.minimum(torch.maximum(values, self.low), self.high) * self.per_unit
-        shares = ratio / (ratio + 1.0)
+        shares = self.shares(values)
         if self.logs:
-            least = _LEAST / (1.0 - _LEAST)
-            logs = ratio.clamp(least, 1.0 / least).log()
-            shares = torch.stack([shares, logs], dim=-1).flatten(-2)
+            shares = torch.stack(shares.tensor_split(2, dim=-1), dim=-1).flatten(-2)
         own = self.module.standardise
         # Teams have wider observations than some of their kinds.
         wide = nn.functional.pad(shares, (0, own.shift.shape[-1] - shares.shape[-1]))
         found: Tensor = (wide - own.shift) * own.scale * mask[..., None]
         return found
 
+    def shares(self, values: Tensor) -> Tensor:
+        """Of raw values [..., inputs] ``x / (x + half)``, and then, if it sees them, logarithms."""
+        ratio = torch.minimum(torch.maximum(values, self.low), self.high) * self.per_unit
+        shares = ratio / (ratio + 1.0)
+        if not self.logs:
+            return shares
+        least = _LEAST / (1.0 - _LEAST)
+        return torch.cat([shares, ratio.clamp(least, 1.0 / least).log()], dim=-1)
+
+    def first(self, layer: nn.Linear) -> nn.Linear:
+        """The network's first layer, for `shares`: what standardises them is part of its weights.
+
+        A file for a runtime has a step less for each operation, and steps are what costs there.
+        """
+        own = self.module.standardise
+        scale, shift = own.scale[0].double(), own.shift[0].double()
+        weight = layer.weight.double()
+        used = weight.shape[1]
+        bias = layer.bias.double() - weight @ (scale * shift)[:used]
+        weight = weight * scale[:used]
+        if self.logs:
+            weight = torch.cat([weight[:, ::2], weight[:, 1::2]], dim=1)
+        return _linear(weight, bias)
+
+
+class FlatTeam(Flat):
+    """A dueling network without steps that only the training of a team needs."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        network = self.module.net.kinds[self.kind]
+        first, *others = network.body
+        # The value and the advantages less their mean are sums of one layer's answers.
+        head = network.head
+        mix = torch.eye(self.actions, dtype=torch.float64) - 1.0 / self.actions
+        mix = torch.cat([torch.ones(self.actions, 1, dtype=torch.float64), mix], dim=1)
+        joined = _linear(mix @ head.weight.double(), mix @ head.bias.double())
+        self.chain = nn.Sequential(self.first(first), *others, joined)
+
+    def forward(self, features: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        """As `Flat.forward`."""
+        return (self.chain(self.shares(features)),)
+
 
 class FlatTransformer(Flat):
     """Keeps what each observation was made into, so that this happens only once.
 
     The paper's network has one layer. There a row's keys and values are a linear function of what
-    the row was embedded as plus one of its place, which are two tables. With more layers the
-    embedded rows are kept.
+    the row was embedded as plus one of its place, which are two tables; how many rows there are
+    says which lines of them are meant, and one row of weights is all that attention needs.
     """
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        net = self.module.net
-        self.single = len(net.blocks) == 1
-        self.kept = net.position.shape[1] * (2 if self.single else 1)
-        if self.single:
-            # The place's share of keys and values, with the layer's bias.
-            places = net.blocks[0].both(net.position).detach()
-            self.register_buffer("places", places)
-            self.places: Tensor
+        net, self.context = self.module.net, self.module.context
+        (block,) = net.blocks
+        self.wide, self.heads = net.position.shape[1], block.heads
+        own, token = net.each[2].out_features, self.wide
+        self.each = nn.Sequential(self.first(net.each[0]), *net.each[1:])
+        keys = block.both.weight.detach()
+        # The weights of attention are of keys over the root of a head's width.
+        small = (self.wide // self.heads) ** -0.5
+        self.query = _linear(block.query.weight.double() * small, block.query.bias.double() * small)
+        self.from_token = _linear(net.head.weight[:, :token], net.head.bias)
+        self.from_own = nn.Linear(own, net.head.out_features, bias=False).double()
+        self.from_own.weight = _constant(net.head.weight[:, token:])
+        self.keys = nn.Linear(token, 2 * token, bias=False).double()
+        self.keys.weight = _constant(keys)
+        row = torch.arange(self.context)
+        # Of a window with so many rows before, the oldest first: their places, and who is there.
+        place = row - (self.context - 1 - row[:, None])
+        shut = torch.where(place < 0, -_SHUT, 0.0).double()
+        tables = {
+            "places": block.both(net.position).detach(),
+            "position": net.position.detach(),
+            "place": place.clamp(min=0),
+            "shut": shut[..., None, None],
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, table)
+        self.places: Tensor
+        self.position: Tensor
+        self.place: Tensor
+        self.shut: Tensor
 
     def names(self) -> tuple[str, ...]:
         """What rows were made into, oldest first, and how many of them there are."""
@@ -175,7 +238,41 @@ class FlatTransformer(Flat):
 
     def widths(self) -> tuple[int, ...]:
         """Of all rows together, and one number."""
-        return (self.module.context * self.kept, 1)
+        return (self.context * 2 * self.wide, 1)
+
+    def forward(self, features: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        """As `Flat.forward`."""
+        before, count = given
+        values, mask = self._split(features)
+        net, (block,) = self.module.net, self.module.net.blocks
+        own = self.each(self.shares(values)) * mask[..., None]
+        row = net.embed(own.flatten(1))
+        rows = torch.cat([before[:, 2 * self.wide :], self.keys(row)], dim=1)
+        others = count[:, 0].clamp(max=float(self.context - 1))
+        at = others.to(torch.int64)
+        both = rows.reshape(-1, self.context, 2 * self.wide)
+        both = both + nn.functional.embedding(self.place.index_select(0, at), self.places)
+        k, v = both.reshape(-1, self.context, 2 * self.heads, self.wide // self.heads).chunk(2, 2)
+        asking = row + self.position.index_select(0, at)
+        q = self.query(asking).reshape(-1, 1, self.heads, self.wide // self.heads)
+        weights = ((q * k).sum(3, keepdim=True) + self.shut.index_select(0, at)).softmax(1)
+        found = block.out((weights * v).sum(1).flatten(1))
+        token = block.norms[0](asking + found)
+        token = block.norms[1](token + block.feed(token))
+        scores = self.from_token(token)[:, None] + self.from_own(own)
+        return (scores.flatten(1), rows, others[:, None] + 1.0)
+
+
+class FlatDeep(Flat):
+    """A Transformer of several layers, which keeps what each observation was embedded as."""
+
+    def names(self) -> tuple[str, ...]:
+        """As `FlatTransformer.names`."""
+        return ("context", "count")
+
+    def widths(self) -> tuple[int, ...]:
+        """Of all rows together, and one number."""
+        return (self.module.net.position.numel(), 1)
 
     def decide(self, seen: Tensor, mask: Tensor, given: list[Tensor]) -> list[Tensor]:
         """As `TransformerModule.act`, from rows that are kept."""
@@ -183,20 +280,12 @@ class FlatTransformer(Flat):
         before, count = given
         own = net.each(seen) * mask[..., None]
         row = net.embed(own.flatten(1))
-        new = nn.functional.linear(row, net.blocks[0].both.weight) if self.single else row
-        rows = torch.cat([before[:, self.kept :], new], dim=1)
+        rows = torch.cat([before[:, row.shape[1] :], row], dim=1)
         count = (count + 1.0).clamp(max=float(context))
         first = (context - count).to(torch.int64)
-        numbers = torch.arange(context)
-        kept = rows.reshape(-1, context, self.kept)
-        if self.single:
-            there = numbers >= first
-            both = kept + self.places[(numbers - first).clamp(min=0)]
-            asking = (row + net.position[(count[:, 0] - 1.0).to(torch.int64)])[:, None]
-            token = net.blocks[0].attend(asking, both, there[:, None, None])[:, 0]
-        else:
-            # Rows before the episode's are looked at by none but themselves.
-            token = net.attended(kept, torch.minimum(first, numbers), last=True)[:, 0]
+        # Rows before the episode's are looked at by none but themselves.
+        first = torch.minimum(first, torch.arange(context))
+        token = net.attended(rows.reshape(-1, context, row.shape[1]), first, last=True)[:, 0]
         spread = token[:, None].expand(-1, own.shape[1], -1)
         return [net.head(torch.cat([spread, own], dim=-1)), rows, count]
 
@@ -204,31 +293,49 @@ class FlatTransformer(Flat):
 class FlatRecurrent(Flat):
     """The LSTM's one step, written out: exporters differ in how they write a whole LSTM."""
 
-    def decide(self, seen: Tensor, mask: Tensor, given: list[Tensor]) -> list[Tensor]:
-        """As `RecurrentModule.act`, without the critic."""
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        first, *others = self.module.net.before
+        self.before = nn.Sequential(self.first(first), *others)
+
+    def forward(self, features: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        """As `Flat.forward`."""
         net = self.module.net
         h, c = given
         memory = net.memory
-        inputs = torch.cat([net.before(seen.flatten(1)), h], dim=1)
+        inputs = torch.cat([self.before(self.shares(features)), h], dim=1)
         weights = torch.cat([memory.weight_ih_l0, memory.weight_hh_l0], dim=1)
         gates = nn.functional.linear(inputs, weights, memory.bias_ih_l0 + memory.bias_hh_l0)
         into, keep, new, out = gates.chunk(4, dim=1)
         c = torch.sigmoid(keep) * c + torch.sigmoid(into) * torch.tanh(new)
         h = torch.sigmoid(out) * torch.tanh(c)
-        return [net.actor(h).reshape(-1, self.parts, self.actions), h, c]
+        return (net.actor(h), h, c)
 
 
-_OWN: Sequence[tuple[type[AgentModule], type[Flat]]] = (
-    (TransformerModule, FlatTransformer),
-    (RecurrentModule, FlatRecurrent),
-)
+def _own(module: Any, parts: int) -> type[Flat]:
+    """Which of these writes a network with the fewest steps."""
+    if type(module) is TransformerModule:
+        blocks: Any = module.net.blocks
+        return FlatTransformer if len(blocks) == 1 else FlatDeep
+    if parts == 1 and type(module) in (RecurrentModule, TeamModule):
+        return FlatRecurrent if type(module) is RecurrentModule else FlatTeam
+    return Flat
 
 
 def flat(policy: Policy) -> Flat:
     """The network of a policy of one kind of parts, in double precision."""
-    made = Flat(policy)
-    kind = next((one for module, one in _OWN if type(made.module) is module), None)
-    return (made if kind is None else kind(policy)).double().eval()
+    layout = layout_of(policy)
+    return _own(policy.module(layout), layout.parts)(policy).double().eval()
+
+
+def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], weight.shape[0]).double()
+    layer.weight, layer.bias = _constant(weight), _constant(bias)
+    return layer
+
+
+def _constant(value: Tensor) -> nn.Parameter:
+    return nn.Parameter(value.detach().double().contiguous(), requires_grad=False)
 
 
 def _as(value: Tensor, like: Tensor) -> Tensor:

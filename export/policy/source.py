@@ -102,7 +102,7 @@ def source(policy: Policy, version: str, decisions: Recorded) -> Source:
         labels=labels,
         threshold=0.5,
         form=None,
-        no_form=f"a policy's network has no integer form; cczoo distill {policy.name} makes a tree",
+        no_form=f"a policy's network; cczoo distill {policy.name} makes a small tree of it",
         onnx=content,
         values=rows,
         probability=meant,

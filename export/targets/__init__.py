@@ -19,7 +19,7 @@ what writes files.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -39,6 +39,9 @@ STATEFUL = ("gru", "lstm")
 """Kinds that remember: their ``evaluate`` takes the rows as one sequence from the zero state."""
 RECURRENT = "recurrent"
 """Kind of models that exist as ONNX alone and remember: their answers depend on a state."""
+
+PROGRAM = "program"
+"""Kind of the form that any network gets when a target needs integers of it."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ class Registered:
 
 
 TARGETS: dict[str, Registered] = {
-    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "lut", "mlp", "rbf")),
-    "c": Registered("export.targets.c", PLAIN),
-    "json": Registered("export.targets.json", (*PLAIN, "grid", *STATEFUL)),
+    "bpf": Registered("export.targets.bpf", (*TREES, "linear", "lut", "mlp", "rbf", PROGRAM)),
+    "c": Registered("export.targets.c", (*PLAIN, PROGRAM)),
+    "json": Registered("export.targets.json", (*PLAIN, "grid", *STATEFUL, PROGRAM)),
     "lut": Registered("export.targets.lut", (*PLAIN, "grid", "float"), widest=128),
     "mlp-c": Registered("export.targets.mlp_c", ("mlp", *STATEFUL)),
     "onnx": Registered("export.targets.onnx", ("float", RECURRENT)),
@@ -111,13 +114,33 @@ def fitting(source: Source) -> list[str]:
     has = {RECURRENT if _remembers(source) else "float"} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
+    elif source.onnx:
+        has.add(PROGRAM)
     found = carrying(has, len(source.features))
     return [name for name in found if not _refused(name, source)]
 
 
+def lowered(source: Source, names: Iterable[str]) -> Source:
+    """The model with a program as its form, if one of the targets needs integers and it has none.
+
+    Parameters
+    ----------
+    source : Source
+    names : iterable of str
+        Targets; unknown ones are left to `emit`.
+    """
+    if source.form is not None or not source.onnx:
+        return source
+    if not any(PROGRAM in TARGETS[name].takes for name in names if name in TARGETS):
+        return source
+    from export.program.made import with_program
+
+    return with_program(source)
+
+
 def _remembers(source: Source) -> bool:
     if source.form is not None:
-        return source.form.kind in STATEFUL
+        return source.form.kind in STATEFUL or bool(getattr(source.form, "states", ()))
     from export.onnx.metadata import states_of
 
     return bool(source.onnx and states_of(source.onnx, source.name))
@@ -141,10 +164,12 @@ def targets_of(model: ZooModel) -> list[str]:
     files = model.meta.files
     has = {model.meta.kind} if "model.json" in files else set()
     if POLICY in files and not has:
-        has = {"float" if model.meta.kind in STATELESS else RECURRENT}
+        has = {"float" if model.meta.kind in STATELESS else RECURRENT, PROGRAM}
         return carrying(has, len(model.meta.features))
     if "model.onnx" in files or model.meta.name in FUNCTIONS:
         has.add(RECURRENT if model.meta.kind in STATEFUL else "float")
+    if "model.onnx" in files and "model.json" not in files and model.meta.kind == "neural":
+        has.add(PROGRAM)
     return carrying(has, len(model.meta.features))
 
 
@@ -158,6 +183,8 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
     """
     chosen = target(name)
     fit = fitting(source)
+    if source.form is None and PROGRAM in TARGETS[name].takes:
+        fit = [one for one in fit if PROGRAM not in TARGETS[one].takes]
     if name not in fit:
         state = "its answers depend on a state" if _remembers(source) else ""
         reason = source.no_form or _refused(name, source) or state

@@ -11,10 +11,12 @@ from export.bundle.certificate import compared
 from export.bundle.manifest import Bundle
 from export.feature_code import generator
 from export.forms.forest import Forest
+from export.forms.program import Program
 from export.forms.tree import Tree
 from export.forms.trees import Trees
 from export.ir import Form
 from export.params import Options, VerifyParams
+from export.program.code import unit, values
 from export.render import render
 from export.source import Source
 from export.targets import emit as emit_target
@@ -34,9 +36,10 @@ TEMPLATES: dict[tuple[str, str], str] = {
     ("lut", ""): "c_lut.j2",
     ("mlp", ""): "c_mlp.j2",
     ("rbf", ""): "c_rbf.j2",
+    ("program", ""): "c_program_steps.j2",
 }
 """(form's kind, layout or "" if the kind has one only) -> the template of its scoring."""
-HEADERS = {"trees": "c_trees.h.j2"}
+HEADERS = {"trees": "c_trees.h.j2", "program": "c_program.j2"}
 """Form's kind -> the header's template if it isn't the usual one."""
 
 
@@ -47,7 +50,8 @@ def emit(source: Source, options: Options) -> dict[str, str]:
         raise ValueError("the C target needs a form")
     scoring = TEMPLATES[form.kind, layout_of(form, options)]
     header = HEADERS.get(form.kind, "c.h.j2")
-    text = render(header, source=source, form=form, scoring=scoring)
+    more = values(form) if isinstance(form, Program) else {}
+    text = render(header, source=source, form=form, scoring=scoring, **more)
     beside = generator(source.family, source.features)
     files = {} if beside is None else beside.emit(source, options)
     return {f"{source.identifier}.h": text, **files}
@@ -98,9 +102,11 @@ def prove(
     if bundle.form is None or vectors is None:
         raise CannotRun("the bundle has no form to compare with")
     header = bundle.directory / f"{bundle.identifier}.h"
-    outputs = bundle.form.outputs
+    how: dict[str, Any] = {"outputs": bundle.form.outputs}
+    if isinstance(bundle.form, Program):
+        how["unit"] = unit(bundle.identifier, bundle.form)
     made = (header, bundle.identifier, work, params.timeout_s)
-    program = build(*made, outputs=outputs)
+    program = build(*made, **how)
     answers = program.run(vectors.x, params.timeout_s)
     report = {
         **compared(bundle.form, vectors.x, answers, vectors.counts),
@@ -111,7 +117,7 @@ def prove(
         ),
         "object_bytes": program.object_bytes,
         "stack_bytes": program.stack_bytes,
-        "sanitized": sanitized(*made, vectors.x, answers, outputs=outputs),
+        "sanitized": sanitized(*made, vectors.x, answers, **how),
     }
     if "companion" in bundle.manifest["targets"]["c"]:
         beside = generator(bundle.manifest["family"], bundle.features)

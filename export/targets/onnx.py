@@ -15,6 +15,7 @@ from export.bundle.manifest import Bundle
 from export.bundle.manifest_schema import STORED_VECTORS
 from export.description import vectors_file
 from export.fixed import to_values
+from export.ir import Form
 from export.loss import apart, real_scores, size_of
 from export.onnx.child import predict_apart
 from export.onnx.metadata import described
@@ -22,6 +23,7 @@ from export.onnx.options import batch_of, in_int8, int8_loss, with_batch
 from export.onnx.run import decided
 from export.params import Options, VerifyParams, differing_at_most, tolerance_of
 from export.source import Source
+from export.targets import PROGRAM
 from export.toolchain.harness import CannotRun
 from export.vectors import Vectors
 from models.onnx_safe import refuse_unsafe
@@ -43,12 +45,17 @@ def emit(source: Source, options: Options) -> dict[str, bytes]:
     if options.batch is not None:
         content = with_batch(content, options.batch, f"{source.identifier}.onnx")
     files = {f"{source.identifier}.onnx": content}
-    if source.form is None and not _as_trained(options):
+    if _is_its_file(source.form) and not _as_trained(options):
         files[f"{source.identifier}_trained.onnx"] = source.onnx
-    if source.form is None and len(source.values) > STORED_VECTORS:
+    if _is_its_file(source.form) and len(source.values) > STORED_VECTORS:
         answers = (source.values, source.probability, source.output.kind)
         files[vectors_name(source.identifier)] = vectors_file(*answers)
     return files
+
+
+def _is_its_file(form: Form | None) -> bool:
+    """Whether a model is what its ONNX file is: a program was made of that, too."""
+    return form is None or form.kind == PROGRAM
 
 
 def vectors_name(identifier: str) -> str:
@@ -66,7 +73,7 @@ def again(bundle: Bundle, source: Source, options: Options) -> dict[str, bytes]:
     """
     name = f"{source.identifier}.onnx"
     refuse_unsafe(source.onnx, name)
-    if source.form is not None:
+    if not _is_its_file(source.form):
         return {name: source.onnx}
     if source.model_hash != bundle.manifest["model_hash"]:
         raise UserError(f"{name}: not the model that the manifest describes")

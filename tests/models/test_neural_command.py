@@ -149,15 +149,17 @@ def test_a_card_tells_figures_of_its_own_network_alone(folder, entry, tmp_path):
     assert measured(path, dataclasses.replace(job, features=tmp_path / "other.parquet")) is None
 
 
-def test_onnx_carries_it_and_others_say_why_not(entry, folder, capsys):
+def test_onnx_and_integer_steps_carry_it_and_others_say_why_not(entry, folder, capsys):
     bundle = str(folder / "bundle")
     assert main(["zoo", "list", "--zoo", str(entry.parent), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["name"], row["kind"], row["targets"]) == ("smartsbd-neural", "neural", ["onnx"])
+    assert (row["name"], row["kind"], row["targets"]) == (
+        "smartsbd-neural", "neural", ["bpf", "c", "json", "onnx"]
+    )  # fmt: skip
     assert main(["export", str(entry), "-t", "onnx", "--out", bundle]) == 0
     assert main(["verify", bundle, "--json"]) == 0
     capsys.readouterr()
-    assert main(["export", str(entry), "-t", "c", "--out", bundle]) == 2
+    assert main(["export", str(entry), "-t", "table", "--out", bundle]) == 2
     assert "no integer form" in capsys.readouterr().err
 
 

@@ -127,16 +127,26 @@ def test_drift_is_refused_and_mended(zoo, tmp_path, monkeypatch, capsys):
     assert "put it back" in capsys.readouterr().err
 
 
-def test_whatever_is_released_reaches_a_kernel_or_says_why_not(capsys):
+def test_whatever_is_released_reaches_a_kernel(capsys):
     assert main(["zoo", "list", "--json"]) == 0
     rows = {row["name"]: row["targets"] for row in json.loads(capsys.readouterr().out)}
-    alone = {name for name, targets in rows.items() if not {"c", "bpf", "onnx"} <= set(targets)}
-    assert all("onnx" in rows[name] for name in alone)
-    # A convolution over series has no integer form, and of a policy there is a tree.
-    assert alone == {"smartsbd-neural", "tcco", "nuwa-rl", "macc-tcp", "macc-aqm"}
-    assert main(["export", "macc-tcp", "-t", "c", "--out", "unused"]) == 2
-    assert "cczoo distill macc-tcp" in capsys.readouterr().err
-    # What remembers is in no table either.
-    assert rows["tcco"] == rows["nuwa-rl"] == ["onnx"]
-    assert main(["export", "tcco", "-t", "c", "--out", "unused"]) == 2
-    assert capsys.readouterr().err.endswith("makes a tree): try onnx\n")
+    assert {name for name, targets in rows.items() if not {"c", "bpf", "onnx"} <= set(targets)} == (
+        set()
+    )
+    # What remembers is in no table.
+    assert rows["tcco"] == rows["nuwa-rl"] == ["bpf", "c", "json", "onnx"]
+    assert main(["export", "tcco", "-t", "lut", "--out", "unused"]) == 2
+    assert capsys.readouterr().err.endswith("makes a small tree of it): try bpf, c, json, onnx\n")
+
+
+def test_a_policys_network_is_proved_in_c_beside_its_onnx(tmp_path, capsys):
+    out = str(tmp_path / "macc-aqm")
+    assert main(["export", "macc-aqm", "-t", "c", "-t", "onnx", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["verify", out, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    rows = {row["target"]: row for row in report["targets"]}
+    assert rows["c"]["vectors"] > 5000
+    assert rows["onnx"]["vectors"] >= 2048
+    assert rows["c"]["mismatches"] == rows["onnx"]["mismatches"] == 0
+    assert rows["onnx"]["integer_form"]["disagreements"] <= 20

@@ -112,7 +112,8 @@ def test_observations_of_another_definition_are_refused(zoo, monkeypatch):
 
 def test_the_zoo_lists_policies_and_what_exports_them(zoo, capsys):
     assert main(["zoo", "list", "--zoo", str(zoo), "--json"]) == 0
-    assert [row["targets"] for row in json.loads(capsys.readouterr().out)] == [["lut", "onnx"]] * 2
+    wanted = ["bpf", "c", "json", "lut", "onnx"]
+    assert [row["targets"] for row in json.loads(capsys.readouterr().out)] == [wanted] * 2
     assert main(["zoo", "show", "macc-aqm", "--zoo", str(zoo)]) == 0
     assert "# macc-aqm" in capsys.readouterr().out
     assert store.names(zoo) == []

@@ -1,0 +1,1 @@
+"""Networks as programs of integer steps, which C and eBPF run as they are."""
