@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import numpy as np
+from onnx import ModelProto
 
 from data.errors import UserError
 from data.place import scratch
@@ -61,6 +62,10 @@ def with_batch(content: bytes, batch: str | int, where: str) -> bytes:
 def in_int8(content: bytes, name: str, kind: str) -> bytes:
     """Weights as 8-bit integers, activations quantised as they come (dynamic quantisation).
 
+    Layers that see observations keep their floats: one of eight bits for all columns of an
+    observation would leave nothing of those that hardly change, which weigh most. Each row of
+    weights has a scale of its own.
+
     Raises
     ------
     UserError
@@ -80,11 +85,40 @@ def in_int8(content: bytes, name: str, kind: str) -> bytes:
         logging.disable(logging.WARNING)
         try:
             # Seven bits, since eight saturate on processors without VNNI.
-            quantize_dynamic(model, path, weight_type=QuantType.QInt8, reduce_range=True)
+            quantize_dynamic(
+                model,
+                path,
+                weight_type=QuantType.QInt8,
+                per_channel=True,
+                reduce_range=True,
+                nodes_to_exclude=_first(model),
+            )
         finally:
             logging.disable(logging.NOTSET)
         made = parsed(path.read_bytes(), name)
     return bytes(made.SerializeToString(deterministic=True))
+
+
+def _first(model: ModelProto) -> list[str]:
+    """Names of the layers before which there is no other, which this makes up where there is none.
+
+    Of networks of one layer none is named, and no LSTM, which is most of what there is to quantise.
+    """
+    after: set[str] = set()
+    first, others = [], 0
+    for number, node in enumerate(model.graph.node):
+        late = bool(after.intersection(node.input))
+        if node.op_type in QUANTISED:
+            node.name = node.name or f"layer{number}"
+            if late or node.op_type == "LSTM":
+                others += 1
+            else:
+                # ONNX Runtime makes a MatMul of a Gemm, with another name, before it looks.
+                first += [node.name, f"{node.name}_MatMul"]
+            late = True
+        if late:
+            after.update(node.output)
+    return first if others else []
 
 
 def int8_loss(content: bytes, source: Source) -> dict[str, Any]:

@@ -297,19 +297,18 @@ class FlatRecurrent(Flat):
         super().__init__(policy)
         first, *others = self.module.net.before
         self.before = nn.Sequential(self.first(first), *others)
+        memory = self.module.net.memory
+        both = torch.cat([memory.weight_ih_l0, memory.weight_hh_l0], dim=1)
+        self.gates = _linear(both, memory.bias_ih_l0.double() + memory.bias_hh_l0.double())
 
     def forward(self, features: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
         """As `Flat.forward`."""
-        net = self.module.net
         h, c = given
-        memory = net.memory
         inputs = torch.cat([self.before(self.shares(features)), h], dim=1)
-        weights = torch.cat([memory.weight_ih_l0, memory.weight_hh_l0], dim=1)
-        gates = nn.functional.linear(inputs, weights, memory.bias_ih_l0 + memory.bias_hh_l0)
-        into, keep, new, out = gates.chunk(4, dim=1)
+        into, keep, new, out = self.gates(inputs).chunk(4, dim=1)
         c = torch.sigmoid(keep) * c + torch.sigmoid(into) * torch.tanh(new)
         h = torch.sigmoid(out) * torch.tanh(c)
-        return (net.actor(h), h, c)
+        return (self.module.net.actor(h), h, c)
 
 
 def _own(module: Any, parts: int) -> type[Flat]:
