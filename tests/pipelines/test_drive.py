@@ -11,7 +11,7 @@ import pytest
 from data.lab import plan, topology
 from data.lab.topology import Lab
 from data.netsim import from_lab
-from pipelines.drive import command, page, summary, tables
+from pipelines.drive import command, page, simulated, summary, tables
 from pipelines.drive.kept import kept_of
 from pipelines.drive.played import Playing
 from pipelines.drive.tasks import Task, behind_ms, policy_of
@@ -40,6 +40,20 @@ def test_senders_like_the_upload_run_its_control() -> None:
     spec = from_lab.scenario_of({"id": "x", "scenario": drawn.model_dump(), "seed": SEED})
     assert [flow.cc for flow in spec.flows[1:]] == [None, None]
     assert all(flow.measure and flow.rate_mbps is None for flow in spec.flows[1:])
+
+
+def test_others_send_before_the_upload_as_long_as_in_the_lab() -> None:
+    drawn = task("drive-senders").drawn
+    record = {"id": "x", "scenario": drawn.model_dump(), "seed": SEED}
+    spec = simulated.begun(from_lab.scenario_of(record))
+    delay_s = {name: link.delay_ms / 1e3 for name, link in spec.links.items()}
+    way_s, back_s = delay_s["access"] + delay_s["core"], delay_s["back"]
+    assert [flow.start_s for flow in spec.flows[1:]] == [0.0, 0.0]
+    assert spec.flows[0].start_s == pytest.approx(way_s + back_s + 0.5)
+    assert spec.warmup_s == pytest.approx(spec.flows[0].start_s + 2 * way_s + back_s)
+    assert spec.duration_s == pytest.approx(spec.warmup_s + drawn.duration_s)
+    alone = from_lab.scenario_of({**record, "scenario": task("drive-dual").drawn.model_dump()})
+    assert simulated.begun(alone).flows == alone.flows
 
 
 def test_queue_policy_stands_at_its_stage_alone(tmp_path: Path) -> None:
