@@ -58,7 +58,7 @@ class Options(Strict):
         2, ge=2, le=8, description="c: subflows of a connection; from 3 on with sbd_partition()"
     )
     parts: int | None = Field(
-        None, ge=1, le=8, description="onnx: subflows of a policy (as many as it was trained for)"
+        None, ge=1, le=8, description="subflows of a policy (as many as it was trained for)"
     )
     depth: int | None = Field(
         None, ge=1, le=10_000, description="pass: the deepest comparison that a tree may have"

@@ -12,6 +12,8 @@ from export.ir import Form, Ints
 from features.spec import Feature
 
 TIMED_ROWS = 1 << 15
+WIDE = 200
+"""With more features, as of raw series, the ends of each alone would be tens of thousands."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def extremes(features: tuple[Feature, ...]) -> Ints:
     Both sides of the ends of signed and unsigned 8 and 16 bits, the ends of 32 bits (of unsigned
     ones the largest is the same bits as -1), and those where float32 stops to know every integer.
     Observations have 32 bits, so 64-bit types, which hold sums of scores only, have no ends here.
+    Of more than `WIDE` features each alone has the ends of its range and of 32 bits only.
     """
     low, high = limits(features)
     d = len(features)
@@ -91,7 +94,8 @@ def extremes(features: tuple[Feature, ...]) -> Ints:
     rows = [np.full(d, end) for end in ends] + [low, high]
     middle = (low + high) // 2
     for column in range(d):
-        for end in (*ends, low[column] - 1, low[column], high[column], high[column] + 1):
+        alone = ends if d <= WIDE else [INT32_MIN, INT32_MAX]
+        for end in (*alone, low[column] - 1, low[column], high[column], high[column] + 1):
             row = middle.copy()
             row[column] = end
             rows.append(row)

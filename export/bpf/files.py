@@ -44,7 +44,8 @@ MAX_IF_ELSE_SCORES = 1 << 16
 """Distinct rows of leaves times their scores: the verifier goes on from each of them alone."""
 MAX_STACK_SCORES = 32
 """Scores that may be added up on a BPF program's 512 bytes of stack."""
-
+MAX_PROGRAM_SCORES = 48
+"""Scores that a program of steps may put there: beside them stands little."""
 
 MAX_STACK_NETWORK = 448
 """Bytes of a network on it, of 512: what else lies there takes up to 40."""
@@ -88,6 +89,10 @@ def refusals(form: Form) -> dict[Way, str]:
         refused["if-else"] = (
             f"its layers and scores take {size} bytes of a BPF program's stack, "
             f"{MAX_STACK_NETWORK} do: narrow its layers, or have fewer features"
+        )
+    if isinstance(form, Program) and form.outputs > MAX_PROGRAM_SCORES:
+        refused["if-else"] = (
+            f"{form.outputs} scores don't fit a BPF program's stack, {MAX_PROGRAM_SCORES} do"
         )
     if form.kind not in WALKED:
         refused["map"] = f"a {form.kind} has no nodes to put into a map: use bpf=if-else"

@@ -22,7 +22,7 @@ from export.forms.curve import Curve, curve_body, read_curve
 from export.forms.recurrent import sequences
 from export.ir import Ints, Verdicts, checked, verdicts
 from export.program.exponents import exp_table, log_table
-from export.program.kinds import KINDS, TooLarge
+from export.program.kinds import KINDS, Unfit
 from export.program.step import BITS, Floats, Shared, Step
 from export.reading import Malformed, integer, integers, listed
 from features.spec import Feature
@@ -31,6 +31,7 @@ BODY = frozenset({"size", "steps", "states", "answer", "outputs", "curve", "plac
 MAX_SIZE = 1 << 22
 MAX_STEPS = 1 << 12
 MAX_TABLE = 1 << 22
+MAX_CURVE = 24
 MAX_WORK = 1 << 27
 """Numbers that the steps of one observation read: more is no answer to wait for."""
 MOST_TIMED = 256
@@ -146,14 +147,14 @@ def parse(
     """A program from a document's parts, of which no step leaves the memory or 64 bits."""
     size = integer(document["size"], "size", len(features), MAX_SIZE)
     curve = None if document["curve"] is None else read_curve(document["curve"], "curve")
-    if curve is not None and curve.entries[-1] > 1 << curve.q:
-        raise Malformed("curve: entries up to one were expected")
+    if curve is not None and (curve.q > MAX_CURVE or curve.entries[-1] > 1 << curve.q):
+        raise Malformed(f"curve: entries up to one, with {MAX_CURVE} bits at most, were expected")
     found = listed(document["steps"], "steps")
     if not 1 <= len(found) <= MAX_STEPS:
         raise Malformed(f"steps: 1 to {MAX_STEPS} were expected")
     steps = tuple(_step(item, f"steps[{i}]", size) for i, item in enumerate(found))
     states = tuple(
-        _state(item, f"states[{i}]", size)
+        _state(item, f"states[{i}]", size, len(features))
         for i, item in enumerate(listed(document["states"], "states"))
     )
     outputs = integer(document["outputs"], "outputs", 1, size)
@@ -185,12 +186,12 @@ def check(form: Program) -> None:
         bounds[state.to : state.to + state.n] = most
     work = 0
     for number, step in enumerate(form.steps):
-        try:
-            found = KINDS[step.kind].reach(step, bounds, form.shared)
-        except TooLarge:
-            raise Malformed(f"steps[{number}]: the sum could overflow 64 bits") from None
         if not _written(step, bounds).all():
             raise Malformed(f"steps[{number}]: reads what no step has written")
+        try:
+            found = KINDS[step.kind].reach(step, bounds, form.shared)
+        except Unfit as error:
+            raise Malformed(f"steps[{number}]: {error}") from None
         bounds[step.to : step.to + step.n] = found
         work += step.n * step.numbers.get("k", 1) * step.numbers.get("inputs", 1)
     if work > MAX_WORK:
@@ -234,10 +235,14 @@ def _step(item: Any, where: str, size: int) -> Step:
         for name, (low, high) in kind.numbers.items()
     }
     for name, length in kind.operands.items():
+        if length(n, numbers) > size:
+            raise Malformed(f"{where}.{name}: {length(n, numbers)} numbers aren't in {size}")
         numbers[name] = integer(given[name], f"{where}.{name}", 0, size - length(n, numbers))
     read: dict[str, Ints] = {}
     for name, count in kind.tables.items():
         low, high = (0, 62) if name in ("shift", "up", "down") else (-(2**62), 2**62)
+        if name == "map":
+            low, high = -1, numbers["of"] - 1
         read[name] = np.array(integers(tables[name], f"{where}.{name}", low, high), dtype=np.int64)
         lengths = {1, n} if count is None else {count(n, numbers)}
         if len(read[name]) not in lengths or len(read[name]) > MAX_TABLE:
@@ -248,12 +253,15 @@ def _step(item: Any, where: str, size: int) -> Step:
     return Step(item["kind"], to, n, numbers, read)
 
 
-def _state(item: Any, where: str, size: int) -> State:
+def _state(item: Any, where: str, size: int, features: int) -> State:
     if not isinstance(item, Mapping) or set(item) != {"to", "n", "source"}:
         raise Malformed(f"{where}: an object with n, source, to was expected")
     n = integer(item["n"], f"{where}.n", 1, size)
-    to, source = (integer(item[key], f"{where}.{key}", 0, size - n) for key in ("to", "source"))
-    return State(to, n, source)
+    # An observation is put over whatever is there.
+    if features + n > size:
+        raise Malformed(f"{where}.n: {n} numbers beside the observation aren't in {size}")
+    to = integer(item["to"], f"{where}.to", features, size - n)
+    return State(to, n, integer(item["source"], f"{where}.source", 0, size - n))
 
 
 def boundary_vectors(form: Program, rng: np.random.Generator) -> dict[str, Ints]:

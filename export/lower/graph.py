@@ -33,6 +33,10 @@ MOVES = frozenset(
      "Transpose", "Unsqueeze"}
 )  # fmt: skip
 """Operators that move numbers and change none."""
+WHOLE, BROKEN = ("INT32", "INT64"), ("FLOAT", "DOUBLE")
+"""What Cast may make of a number: a whole one, or one as it is."""
+_FAR = 2.0**61
+"""No number of a program is as large."""
 REDUCED = {"ReduceMax": "peak", "ReduceMin": "floor", "ReduceMean": "sum", "ReduceSum": "sum"}
 SUMS_UP = frozenset({"Add", "ReduceMean", "ReduceSum"})
 Handler = Callable[["_Lowering", Any], None]
@@ -83,9 +87,12 @@ class _Lowering:
         self.raw: dict[str, tuple[Tensor, Floats]] = {}
         self.users: dict[str, list[Any]] = {}
         self.even_now: set[str] = set()
+        self.maker: dict[str, Any] = {}
         for node in graph.nodes:
+            self.maker |= dict.fromkeys(node.output, node)
             for name in node.input:
                 self.users.setdefault(name, []).append(node)
+        self.logit = ""
         self.curve = network_curve()
         scale = np.array([f.scale for f in features], dtype=np.float64)
         given = Tensor(0, 0, (1, len(features)), np.zeros(len(features), dtype=np.int64))
@@ -102,6 +109,8 @@ class _Lowering:
         answer = next((name for name in ANSWERS if name in self.graph.ranges), "")
         if not answer:
             raise NotLowerable(f"no output {' or '.join(ANSWERS)}")
+        if answer == "probability":
+            self.logit = self._before_sigmoid(answer)
         for before, after in self.graph.states:
             n = self.graph.ranges[before].size
             most = max(self.graph.ranges[before].max(), self.graph.ranges[after].max())
@@ -110,8 +119,22 @@ class _Lowering:
             self.tensors[before] = Tensor(buffer, 0, self.graph.ranges[before].shape, q)
         for node in self.graph.nodes:
             if node.output[0] not in self.tensors:
-                self._take(node, answer)
+                self._take(node)
         return self._built(features, labels, threshold, answer)
+
+    def _before_sigmoid(self, answer: str) -> str:
+        """The Sigmoid's output of which a probability is made by moves alone.
+
+        What stands in its place is the sum that the Sigmoid was given.
+        """
+        name = answer
+        while name in self.maker and self.maker[name].op_type in MOVES:
+            name = self.maker[name].input[0]
+            if len(self.users[name]) > 1 or name in self.graph.ends:
+                raise NotLowerable("a probability that something else is made of, too")
+        if name not in self.maker or self.maker[name].op_type != "Sigmoid":
+            raise NotLowerable("a probability that doesn't come of a Sigmoid at the end")
+        return name
 
     def _built(
         self,
@@ -150,14 +173,14 @@ class _Lowering:
             raise NotLowerable(str(error)) from None
         return form
 
-    def _take(self, node: Any, answer: str) -> None:
+    def _take(self, node: Any) -> None:
         if all(not name or name in self.constants for name in node.input):
             self._fold(node)
         elif node.op_type == "Shape":
-            shape = self.tensors[node.input[0]].shape
+            shape = self.tensor(node.input[0]).shape
             self.constants[node.output[0]] = np.array(shape, dtype=np.int64)
-        elif node.op_type == "Sigmoid" and answer == "probability" == node.output[0]:
-            self.tensors[answer] = self.tensors[node.input[0]]
+        elif node.output[0] == self.logit:
+            self.tensors[self.logit] = self.tensor(node.input[0])
         elif node.op_type == "Gather" and node.input[0] in self.constants:
             self._rows(node)
         elif node.op_type in MOVES:
@@ -178,11 +201,15 @@ class _Lowering:
         """Find out by moving the numbers' places."""
         from onnx.reference import ReferenceEvaluator
 
-        x = self.tensors[node.input[0]]
+        x = self.tensor(node.input[0])
         # From 1 on, so that what is filled up with 0 has the place -1.
         places = np.arange(1, x.n + 1, dtype=np.int64).reshape(x.shape)
-        given = {node.input[0]: places}
-        given |= {n: self.constants[n] for n in node.input[1:] if n}
+        given = {n: self.constant(n) for n in node.input[1:] if n}
+        if node.op_type == "Pad" and len(node.input) > 2 and node.input[2]:
+            if np.any(given[node.input[2]]):
+                raise NotLowerable("Pad with another number than 0")
+            given[node.input[2]] = np.zeros((), dtype=np.int64)
+        given[node.input[0]] = places
         for name, found in zip(node.output, ReferenceEvaluator(node).run(None, given), strict=True):
             self.tensors[name] = self.out.moved(x, np.asarray(found) - 1)
             self._follow(name, node)
@@ -190,7 +217,7 @@ class _Lowering:
     def _rows(self, node: Any) -> None:
         table = np.asarray(self.constants[node.input[0]])
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-        at = self.out.rescaled(self.tensors[node.input[1]], 0)
+        at = self.out.rescaled(self.tensor(node.input[1]), 0)
         if axis:
             raise NotLowerable("Gather along another axis than the first")
         width = table[0].size
@@ -202,6 +229,18 @@ class _Lowering:
             "rows", shape, q, {"a": at}, {"width": width, "rows": len(table)}, {"table": held}
         )
         self.even_now.add(node.output[0])
+
+    def tensor(self, name: str) -> Tensor:
+        """What the steps so far made of a name that must not be a constant."""
+        if name not in self.tensors:
+            raise NotLowerable(f"{name} is a constant where a computed tensor was expected")
+        return self.tensors[name]
+
+    def constant(self, name: str) -> NDArray[Any]:
+        """The value of a name that must be a constant."""
+        if name not in self.constants:
+            raise NotLowerable(f"{name} is computed where a constant was expected")
+        return np.asarray(self.constants[name])
 
     def places(self, name: str, n: int, bits: int = BITS) -> Ints:
         """Fractional bits for a tensor: of each number, or of all alike."""
@@ -232,7 +271,7 @@ class _Lowering:
 
     def pair(self, node: Any) -> tuple[Tensor, Tensor, tuple[int, ...]]:
         """Both operands of a node in the shape of what it gives."""
-        a, b = (self.tensors[name] for name in node.input[:2])
+        a, b = (self.tensor(name) for name in node.input[:2])
         shape = np.broadcast_shapes(a.shape, b.shape)
         return self._spread(a, shape), self._spread(b, shape), shape
 
@@ -250,9 +289,9 @@ class _Lowering:
         return None
 
     def only_user(self, name: str, op: str) -> Any:
-        """The one node that a tensor goes to, if it is of this kind; else None."""
+        """The one node that a tensor goes to, if it is of this kind and no output; else None."""
         users = self.users.get(name, [])
-        alone = len(users) == 1 and users[0].op_type == op
+        alone = len(users) == 1 and users[0].op_type == op and name not in self.graph.ends
         return users[0] if alone else None
 
     def put(self, node: Any, found: Tensor) -> None:
@@ -263,6 +302,8 @@ class _Lowering:
 
 def _places(most: float, bits: int) -> int:
     """Fractional bits with which numbers up to twice ``most`` have so many bits."""
+    if not math.isfinite(most):
+        raise NotLowerable("numbers on the way are infinite or undefined")
     if most <= 0:
         return MOST_PLACES
     return int(np.clip(bits - 2 - math.ceil(math.log2(most)), -30, MOST_PLACES))
@@ -275,7 +316,7 @@ def _linear(low: _Lowering, node: Any) -> None:
         _of_two(low, node)
         return
     place, value = known
-    x = low.tensors[node.input[1 - place]]
+    x = low.tensor(node.input[1 - place])
     shape = np.broadcast_shapes(x.shape, value.shape)
     x, held = low._spread(x, shape), np.broadcast_to(value, shape).ravel()
     op, name = node.op_type, node.output[0]
@@ -338,12 +379,12 @@ def _quotient(low: _Lowering, node: Any, a: Tensor, b: Tensor, shape: tuple[int,
 
 
 def _clip(low: _Lowering, node: Any) -> None:
-    ends = [low.constants[n] if n else None for n in (*node.input[1:3], "", "")[:2]]
+    ends = [low.constant(n) if n else None for n in (*node.input[1:3], "", "")[:2]]
     low.put(node, _bounded(low, node, node.input[0], ends[0], ends[1]))
 
 
 def _bounded(low: _Lowering, node: Any, name: str, least: Any, most: Any) -> Tensor:
-    x = low.tensors[name]
+    x = low.tensor(name)
     held = low.raw.get(name)
     if held is not None and most is not None:
         # A product that is cut off: with the bits that are left of it, not those that it had.
@@ -381,22 +422,35 @@ def _above(low: _Lowering, node: Any) -> None:
     known = low.constant_of(node)
     if known is None or known[0] == 0:
         raise NotLowerable("Greater than what isn't a constant")
-    x = low.tensors[node.input[0]]
-    than = np.floor(np.broadcast_to(known[1], x.shape).ravel() * 2.0**x.q).astype(np.int64)
+    x = low.tensor(node.input[0])
+    if np.isnan(known[1]).any():
+        raise NotLowerable("Greater than what isn't a number")
+    scaled = np.broadcast_to(known[1], x.shape).ravel() * 2.0**x.q
+    than = np.floor(np.clip(scaled, -_FAR, _FAR)).astype(np.int64)
     low.put(node, low.out.emit("above", x.shape, 0, {"a": x}, {"one": 1}, {"than": than}))
 
 
 def _cast(low: _Lowering, node: Any) -> None:
     from onnx import TensorProto
 
-    x = low.tensors[node.input[0]]
-    to = next(a.i for a in node.attribute if a.name == "to")
-    whole = to in (TensorProto.INT64, TensorProto.INT32)
-    low.put(node, low.out.rescaled(x, 0) if whole else x)
+    x = low.tensor(node.input[0])
+    to = TensorProto.DataType.Name(next(a.i for a in node.attribute if a.name == "to"))
+    if to in WHOLE:
+        # Towards zero, as a sum of one number is divided.
+        x = low.out.even(low.out.rescaled(x, np.maximum(x.q, 0)))
+        numbers = {"k": 1, "by": 1, "shift": int(x.q[0])}
+        low.put(node, low.out.emit("sum", x.shape, 0, {"a": x}, numbers))
+    elif to == "BOOL":
+        size = low.out.emit("size", x.shape, x.q, {"a": x})
+        low.put(node, low.out.emit("above", x.shape, 0, {"a": size}, {"one": 1}, {"than": 0}))
+    elif to in BROKEN:
+        low.put(node, x)
+    else:
+        raise NotLowerable(f"Cast to {to}")
 
 
 def _abs(low: _Lowering, node: Any) -> None:
-    x = low.tensors[node.input[0]]
+    x = low.tensor(node.input[0])
     low.put(node, low.out.emit("size", x.shape, x.q, {"a": x}))
 
 
@@ -424,7 +478,8 @@ def _layer(
     low.even_now |= set(names)
     x = low.out.even(x)
     qx = int(x.q[0])
-    # Sums of weights of up to 30 bits in all overflow with no numbers of 31.
+    # A weight has 30 bits at most, and so have the weights of a sum together: with numbers of 31
+    # bits no sum leaves 62.
     row = np.abs(weights).sum(axis=1).max() or 1.0
     qw = min(30, 29 - math.ceil(math.log2(row)))
     q = min(int(low.places(end, groups * outputs)[0]), qx + qw)
@@ -455,9 +510,9 @@ def _gemm(low: _Lowering, node: Any) -> None:
     weights = (weights if attributes.get("transB") else weights.T) * attributes.get("alpha", 1.0)
     biases = np.zeros(len(weights))
     if len(node.input) > 2:
-        held = np.asarray(low.constants[node.input[2]], dtype=np.float64).ravel()
+        held = low.constant(node.input[2]).astype(np.float64).ravel()
         biases = biases + held * attributes.get("beta", 1.0)
-    x = low.tensors[node.input[0]]
+    x = low.tensor(node.input[0])
     _layer(low, node, x, weights, biases, (*x.shape[:-1], len(weights)))
 
 
@@ -466,13 +521,16 @@ def _convolution(low: _Lowering, node: Any) -> None:
     import onnx
 
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    weights = np.asarray(low.constants[node.input[1]], dtype=np.float64)
-    if weights.ndim != 3 or attributes.get("group", 1) != 1:
-        raise NotLowerable("Conv along one axis, of one group, has an integer form")
+    weights = low.constant(node.input[1]).astype(np.float64)
+    padded = attributes.get("auto_pad", b"NOTSET") != b"NOTSET"
+    if weights.ndim != 3 or attributes.get("group", 1) != 1 or padded:
+        raise NotLowerable(
+            "Conv has an integer form along one axis, of one group, without auto_pad"
+        )
     biases = np.zeros(len(weights))
     if len(node.input) > 2:
-        biases = np.asarray(low.constants[node.input[2]], dtype=np.float64)
-    x = low.tensors[node.input[0]]
+        biases = low.constant(node.input[2]).astype(np.float64)
+    x = low.tensor(node.input[0])
     batch, channels, length = x.shape
     before, after = attributes.get("pads", [0, 0])
     stride, spread = attributes.get("strides", [1])[0], attributes.get("dilations", [1])[0]
@@ -496,8 +554,8 @@ def _reduce(low: _Lowering, node: Any) -> None:
     import onnx
 
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    x = low.tensors[node.input[0]]
-    given = low.constants[node.input[1]] if len(node.input) > 1 else attributes.get("axes")
+    x = low.tensor(node.input[0])
+    given = low.constant(node.input[1]) if len(node.input) > 1 else attributes.get("axes")
     axes = range(len(x.shape)) if given is None else np.asarray(given).ravel()
     over = sorted(int(axis) % len(x.shape) for axis in axes)
     rest = [axis for axis in range(len(x.shape)) if axis not in over]
@@ -522,19 +580,27 @@ def _reduce(low: _Lowering, node: Any) -> None:
 
 
 def _log(low: _Lowering, node: Any) -> None:
-    x = low.tensors[node.input[0]]
+    x = low.tensor(node.input[0])
     q = int(min(PLACES, low.places(node.output[0], x.n).min()))
     add = np.floor(-x.q * math.log(2.0) * 2.0**PLACES + 0.5).astype(np.int64)
     low.put(node, low.out.emit("log", x.shape, q, {"a": x}, {"shift": PLACES - q}, {"add": add}))
 
 
 def _exp(low: _Lowering, node: Any) -> None:
-    x = low.out.rescaled(low.tensors[node.input[0]], PLACES)
+    """Exponentials of numbers that are never above 0: of those that their largest is taken off."""
+    less = low.maker.get(node.input[0])
+    most = None
+    if less is not None and less.op_type == "Sub":
+        most = low.maker.get(less.input[1])
+    of = "" if most is None or most.op_type != "ReduceMax" else most.input[0]
+    if less is None or of != less.input[0]:
+        raise NotLowerable("Exp of numbers that may be above 0, outside of a Softmax")
+    x = low.out.rescaled(low.tensor(node.input[0]), PLACES)
     low.put(node, low.out.emit("exp", x.shape, EXP_BITS, {"a": x}))
 
 
 def _root(low: _Lowering, node: Any) -> None:
-    x = low.out.even(low.tensors[node.input[0]])
+    x = low.out.even(low.tensor(node.input[0]))
     qx = int(x.q[0])
     up = 60 - x.bits
     up -= (qx + up) % 2
@@ -542,13 +608,13 @@ def _root(low: _Lowering, node: Any) -> None:
 
 
 def _curved(low: _Lowering, node: Any) -> None:
-    x = low.out.rescaled(low.tensors[node.input[0]], low.curve.places - 1)
+    x = low.out.rescaled(low.tensor(node.input[0]), low.curve.places - 1)
     low.put(node, low.out.emit(node.op_type.lower(), x.shape, low.curve.q, {"a": x}))
 
 
 def _concat(low: _Lowering, node: Any) -> None:
     axis = next(a.i for a in node.attribute if a.name == "axis")
-    parts = [low.tensors[name] for name in node.input]
+    parts = [low.tensor(name) for name in node.input]
     order = [np.arange(part.n).reshape(part.shape) for part in parts]
     starts = np.cumsum([0, *(part.n for part in parts)])
     places = np.concatenate([o + s for o, s in zip(order, starts, strict=False)], axis=axis)

@@ -28,12 +28,15 @@ class Graph:
         Largest absolute value of each number of each tensor, in the tensor's shape.
     states : list of tuple of str
         Input and output of what is remembered.
+    ends : frozenset of str
+        Names of the outputs.
     """
 
     nodes: Sequence[Any]
     constants: dict[str, NDArray[Any]]
     ranges: dict[str, Floats]
     states: Sequence[tuple[str, str]]
+    ends: frozenset[str]
 
 
 def prepared(content: bytes, rows: Floats, where: str) -> Graph:
@@ -71,15 +74,15 @@ def prepared(content: bytes, rows: Floats, where: str) -> Graph:
     said = {item.key: item.value for item in model.metadata_props}
     pairs = [json.loads(said.get(key, "[]")) for key in ("state_in", "state_out")]
     states = list(zip(*pairs, strict=True))
-    ends = {output.name for output in graph.output}
+    ends = frozenset(output.name for output in graph.output)
     found = [name for node in nodes for name in node.output if name not in known]
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in found if name not in ends)
     try:
         ranges = _ranges(model, rows, states, where)
     except Exception as error:
         # ONNX Runtime raises many unrelated types.
-        raise NotLowerable(str(error).splitlines()[0][:200]) from None
-    return Graph(nodes, constants, ranges, states)
+        raise NotLowerable((str(error) or type(error).__name__).splitlines()[0][:200]) from None
+    return Graph(nodes, constants, ranges, states, ends)
 
 
 def _ranges(
@@ -156,6 +159,8 @@ def _normalised(
     constants[over] = np.array(axes, dtype=np.int64)
     constants[least] = np.float32(epsilon)
     for name in (gain, *offset):
+        if name not in constants:
+            raise NotLowerable(f"{node.op_type} by {name}, which isn't a constant")
         constants[f"{y}/{name}"] = constants[name].reshape(shape or constants[name].shape)
     made = [
         helper.make_node("ReduceMean", [x, over], [mean], keepdims=1),

@@ -19,13 +19,13 @@ _SHIFT = (0, 62)
 _BITS = {"bits": (BITS, 55)}
 
 
-class TooLarge(Exception):
-    """A step whose sums could leave 64 bits."""
+class Unfit(Exception):
+    """A step that could leave 64 bits, or whose numbers contradict each other; says which."""
 
 
 def _fits(bound: Floats) -> Floats:
     if bound.size and not bound.max() < MOST:
-        raise TooLarge
+        raise Unfit("the sum could overflow 64 bits")
     return bound
 
 
@@ -46,8 +46,6 @@ def _take(step: Step, memory: Ints, shared: Shared) -> Ints:
 
 def _take_reach(step: Step, bounds: Floats, shared: Shared) -> Floats:
     places = step.tables["map"]
-    if places.max(initial=-1) >= step.numbers["of"]:
-        raise TooLarge
     return np.where(places < 0, 0.0, bounds[step.numbers["a"] + np.maximum(places, 0)])
 
 
@@ -120,13 +118,13 @@ def _bound(step: Step, memory: Ints, shared: Shared) -> Ints:
 def _bound_reach(step: Step, bounds: Floats, shared: Shared) -> Floats:
     low, high = step.tables["low"], step.tables["high"]
     if (low > high).any():
-        raise TooLarge
+        raise Unfit("a lower end above the upper one")
     most = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     # What is between the ends stays as it is; what isn't becomes the nearer end.
     kept = np.maximum(_of(step, bounds), np.maximum(low, -high))
     found = np.minimum(most, kept)
     if found.max() > step.most:
-        raise TooLarge
+        raise Unfit("an end beyond the bits that the results may have")
     return found
 
 
@@ -161,7 +159,7 @@ def _layer_reach(step: Step, bounds: Floats, shared: Shared) -> Floats:
     numbers, tables = step.numbers, step.tables
     groups, inputs, outputs = numbers["groups"], numbers["inputs"], numbers["outputs"]
     if groups * outputs != step.n:
-        raise TooLarge
+        raise Unfit(f"{groups} groups of {outputs} results aren't {step.n}")
     at = numbers["a"]
     given = bounds[at : at + groups * inputs].reshape(groups, inputs)
     weights = np.abs(tables["weights"].reshape(outputs, inputs)).astype(np.float64)
@@ -208,9 +206,10 @@ def _rows(step: Step, memory: Ints, shared: Shared) -> Ints:
 def _rows_reach(step: Step, bounds: Floats, shared: Shared) -> Floats:
     width, table = step.numbers["width"], np.abs(step.tables["table"]).astype(np.float64)
     if step.n % width:
-        raise TooLarge
-    most = table.reshape(-1, width).max(axis=0)
-    return _clipped(step, _fits(np.tile(most, step.n // width)))
+        raise Unfit(f"rows of {width} numbers don't make {step.n}")
+    if table.max() > step.most:
+        raise Unfit("a row's number beyond the bits that the results may have")
+    return np.tile(table.reshape(-1, width).max(axis=0), step.n // width)
 
 
 def _log(step: Step, memory: Ints, shared: Shared) -> Ints:
@@ -251,8 +250,10 @@ def _sigmoid(step: Step, memory: Ints, shared: Shared) -> Ints:
 
 
 def _curve_reach(step: Step, bounds: Floats, shared: Shared) -> Floats:
-    if shared.curve is None or _of(step, bounds).max() >= 2.0**31:
-        raise TooLarge
+    if shared.curve is None:
+        raise Unfit("needs a curve")
+    if _of(step, bounds).max() >= 2.0**31:
+        raise Unfit("a curve of numbers beyond 32 bits")
     return np.full(step.n, 2.0**shared.curve.q)
 
 

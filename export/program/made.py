@@ -24,6 +24,7 @@ def with_program(source: Source) -> Source:
         )
     except NotLowerable as error:
         return replace(source, no_form=str(error))
-    made = replace(source, form=form, kind=form.kind, output=with_scale(source.output, form))
+    output = with_scale(source.output, form)
+    made = replace(source, form=form, no_form="", kind=form.kind, output=output)
     lost = in_integers(made, source.values, source.probability)
     return replace(made, quantization_error={**source.quantization_error, **lost})

@@ -38,7 +38,7 @@ PLAIN = (*TREES, "linear", "lut", "mlp", "rbf")
 STATEFUL = ("gru", "lstm")
 """Kinds that remember: their ``evaluate`` takes the rows as one sequence from the zero state."""
 RECURRENT = "recurrent"
-"""Kind of models that exist as ONNX alone and remember: their answers depend on a state."""
+"""Kind of models without a form whose answers depend on a state, which their ONNX file has."""
 
 PROGRAM = "program"
 """Kind of the form that any network gets when a target needs integers of it."""
@@ -110,12 +110,17 @@ def target(name: str) -> Target:
 
 
 def fitting(source: Source) -> list[str]:
-    """Names of the targets that can carry a model."""
+    """Names of the targets that can carry a model.
+
+    Of a network without a form this makes a program: only the attempt says whether it has one.
+    """
+    return _carried(lowered(source, TARGETS))
+
+
+def _carried(source: Source) -> list[str]:
     has = {RECURRENT if _remembers(source) else "float"} if source.onnx else set()
     if source.form is not None:
         has.add(source.form.kind)
-    elif source.onnx:
-        has.add(PROGRAM)
     found = carrying(has, len(source.features))
     return [name for name in found if not _refused(name, source)]
 
@@ -133,9 +138,14 @@ def lowered(source: Source, names: Iterable[str]) -> Source:
         return source
     if not any(PROGRAM in TARGETS[name].takes for name in names if name in TARGETS):
         return source
-    from export.program.made import with_program
+    # It takes seconds, and is kept as a cached property is. It is none of `Source`, since whatever
+    # imports that would depend on all that lowers a network.
+    kept = vars(source)
+    if "_as_program" not in kept:
+        from export.program.made import with_program
 
-    return with_program(source)
+        kept["_as_program"] = with_program(source)
+    return cast("Source", kept["_as_program"])
 
 
 def _remembers(source: Source) -> bool:
@@ -182,16 +192,14 @@ def emit(name: str, source: Source, options: Options) -> dict[str, bytes]:
         When the target can't carry this model.
     """
     chosen = target(name)
-    fit = fitting(source)
-    if source.form is None and PROGRAM in TARGETS[name].takes:
-        fit = [one for one in fit if PROGRAM not in TARGETS[one].takes]
-    if name not in fit:
+    source = lowered(source, [name])
+    if name not in _carried(source):
         state = "its answers depend on a state" if _remembers(source) else ""
         reason = source.no_form or _refused(name, source) or state
         why = f" ({reason})" if reason else ""
         raise UserError(
             f"target {name!r} can't carry {source.name!r}, a {source.kind}{why}: "
-            f"try {', '.join(fit) or 'training it again'}"
+            f"try {', '.join(fitting(source)) or 'training it again'}"
         )
     files = chosen.emit(source, options)
     return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}

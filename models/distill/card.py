@@ -35,6 +35,7 @@ def render(
     rows += [
         _row(r["student"], r.get("leaves", r.get("size")), r["returns"], r["relative_return"])
         for r in beside
+        if r["student"] != name
     ]
     rows.append((f"{teacher}, its teacher", card.DASH, f"{result['teacher_return']:.4g}", "0"))
     figures = (

@@ -12,9 +12,9 @@ from pipelines.output import print_json, progress
 def run(args: argparse.Namespace) -> int:
     """Run ``cczoo zoo prove``; returns 1 if anything differs from its model."""
     from export.functions import FUNCTIONS
-    from models.store import ZOO, names
+    from models.store import ZOO, folders
 
-    everything = dict.fromkeys([*names(args.zoo or ZOO), *sorted(FUNCTIONS)])
+    everything = dict.fromkeys([*folders(args.zoo or ZOO), *sorted(FUNCTIONS)])
     chosen = [args.model] if args.model else list(everything)
     rows: list[dict[str, Any]] = []
     for name in progress(chosen, "proving"):

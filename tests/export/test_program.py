@@ -1,6 +1,7 @@
 """Any network as integer steps: near the floats, and the same in C and in the kernel."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,8 +125,12 @@ def test_a_document_is_read_back_as_it_was(chosen):
     assert dumps(loads(text, "x")) == text
 
 
+def _of(document, kind):
+    return next(step for step in document["steps"] if step["kind"] == kind)
+
+
 def _layer(document):
-    return next(step for step in document["steps"] if step["kind"] == "layer")
+    return _of(document, "layer")
 
 
 ALTERED = {
@@ -153,6 +158,27 @@ ALTERED = {
         ),
         "states[0]",
     ),
+    "a place outside": (
+        lambda d: _of(d, "take")["tables"]["map"].__setitem__(0, -(2**32) - 1),
+        "map",
+    ),
+    "rows beyond their bits": (
+        lambda d: _of(d, "rows")["tables"]["table"].__setitem__(0, 2**61),
+        "a row's number beyond the bits",
+    ),
+    "a state where the observation is": (lambda d: d["states"][0].update(to=0), "states[0].to"),
+    "a curve of too many bits": (lambda d: d["curve"].update(q=30), "curve"),
+    "groups that don't make the results": (
+        lambda d: (
+            _layer(d)["numbers"].update(groups=2, inputs=1, outputs=1)
+            or _layer(d)["tables"].update(weights=[1], biases=[1])
+        ),
+        "aren't",
+    ),
+    "an operand longer than the memory": (
+        lambda d: _layer(d)["numbers"].update(groups=60_000),
+        "numbers aren't in",
+    ),
     "a missing number": (lambda d: _layer(d)["numbers"].pop("relu"), "numbers"),
 }
 
@@ -165,6 +191,13 @@ def test_a_document_that_could_go_wrong_is_refused(chosen, case):
     with pytest.raises(UserError) as refused:
         loads(json.dumps(document), "model.json")
     assert said in str(refused.value)
+
+
+def test_a_document_that_would_take_too_long_is_refused(chosen, monkeypatch):
+    text = dumps(with_program(chosen).form)
+    monkeypatch.setattr("export.forms.program.MAX_WORK", 20)
+    with pytest.raises(UserError, match="numbers are read, over 20"):
+        loads(text, "model.json")
 
 
 def test_what_has_no_integer_form_is_named(chosen):
@@ -197,3 +230,141 @@ def test_logarithm_exponential_and_root():
     squares = near * near
     for offset, meant in ((-1, near - 1), (0, near), (1, near)):
         assert (exponents.root(squares + offset) == meant).all()
+
+
+def _file(nodes, outputs, constants, inputs=(), said=None):
+    """ONNX of a graph written by hand: ``features`` and states in, what is named out."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    def end(name, width):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, *width])
+
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [end("features", [len(FEATURES)]), *(end(name, [3]) for name in inputs)],
+        [end(name, width) for name, width in outputs.items()],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    made = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 18)])
+    helper.set_model_props(made, said or {})
+    return made.SerializeToString()
+
+
+def _node(kind, given, made, **attributes):
+    from onnx import helper
+
+    return helper.make_node(kind, given.split(" "), [made], **attributes)
+
+
+SCORES = {"scores": [3]}
+WEIGHTS = np.linspace(-1, 1, 3 * len(FEATURES)).reshape(len(FEATURES), 3).astype(np.float32)
+HAND = {
+    "a cast towards zero": (
+        [_node("MatMul", "features w", "y"), _node("Cast", "y", "i", to=7),
+         _node("Cast", "i", "scores", to=1)],
+        {},
+    ),
+    "a cast to bool": (
+        [_node("MatMul", "features w", "y"), _node("Relu", "y", "r"),
+         _node("Cast", "r", "b", to=9), _node("Cast", "b", "f", to=1),
+         _node("Add", "f r", "scores")],
+        {},
+    ),
+    "greater than all": (
+        [_node("MatMul", "features w", "y"), _node("Greater", "y far", "g"),
+         _node("Cast", "g", "f", to=1), _node("Add", "f y", "scores")],
+        {"far": np.float32(1e30)},
+    ),
+    "a softmax": (
+        [_node("MatMul", "features w", "y"), _node("Mul", "y small", "s"),
+         _node("Softmax", "s", "scores", axis=-1)],
+        {"small": np.float32(1e-3)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HAND)
+def test_operators_mean_what_they_mean_in_onnx(case, chosen):
+    nodes, constants = HAND[case]
+    content = _file(nodes, SCORES, {"w": WEIGHTS, **constants})
+    x = to_integers(chosen.values, FEATURES)
+    rows = to_values(x, FEATURES)
+    form = lower_graph(content, tuple(FEATURES), ("a", "b", "c"), 0.5, rows)
+    found = form.evaluate(x).scores / 2.0**form.places
+    meant = predict(content, rows, "net")
+    # Where a sum is whole but for rounding, a cast may go either way.
+    off = np.abs(found - meant) > 1e-4 * max(1.0, np.abs(meant).max())
+    assert off.mean() < 0.01
+    assert np.ptp(meant, axis=0).max() > 0
+
+
+def test_a_score_that_is_remembered_rectified_is_not_rectified_itself(chosen):
+    nodes = [_node("MatMul", "features w", "y"), _node("Add", "y before", "scores"),
+             _node("Relu", "scores", "after")]  # fmt: skip
+    said = {"state_in": '["before"]', "state_out": '["after"]'}
+    ends = {"scores": [3], "after": [3]}
+    content = _file(nodes, ends, {"w": WEIGHTS}, ("before",), said)
+    rows = chosen.values[:200]
+    x = to_integers(rows, FEATURES)
+    form = lower_graph(content, tuple(FEATURES), ("a", "b", "c"), 0.5, rows)
+    meant = predict(content, to_values(x, FEATURES), "net")
+    found = form.evaluate(x).scores / 2.0**form.places
+    assert (meant < 0).any()
+    assert np.abs(found - meant).max() < 1e-4 * np.abs(meant).max()
+
+
+def test_a_probability_may_be_moved_after_its_sigmoid(chosen):
+    nodes = [_node("MatMul", "features w", "y"), _node("Sigmoid", "y", "s"),
+             _node("Squeeze", "s one", "probability")]  # fmt: skip
+    weights = 1e-3 * WEIGHTS[:, :1]
+    content = _file(nodes, {"probability": []}, {"w": weights, "one": np.array([1])})
+    x = to_integers(chosen.values, FEATURES)
+    form = lower_graph(content, tuple(FEATURES), LABELS, 0.5, chosen.values)
+    meant = predict(content, to_values(x, FEATURES), "net")
+    sure = np.abs(meant - 0.5) > 1e-3
+    assert (form.evaluate(x).classes == (meant > 0.5))[sure].all()
+    assert 0 < (meant > 0.5).mean() < 1
+
+
+REFUSED = {
+    "an exponential": ([_node("Exp", "y", "scores")], {}, "Exp of numbers that may be above 0"),
+    "a filling of ones": (
+        [_node("Pad", "y ends one", "p"), _node("Slice", "p from to axis", "scores")],
+        {"ends": np.array([0, 1, 0, 0]), "one": np.float32(1), "from": np.array([0]),
+         "to": np.array([3]), "axis": np.array([1])},
+        "Pad with another number",
+    ),
+    "a constant beside": (
+        [_node("Concat", "y held", "c", axis=1), _node("Slice", "c from to axis", "scores")],
+        {"held": np.ones((1, 3), np.float32), "from": np.array([0]), "to": np.array([3]),
+         "axis": np.array([1])},
+        "held is a constant",
+    ),
+    "an end that is computed": (
+        [_node("ReduceMax", "y", "m", keepdims=0), _node("Clip", "y  m", "scores")], {}, "computed"
+    ),
+    "an infinite mask": (
+        [_node("Add", "y mask", "scores")], {"mask": np.array([0, -np.inf, 0], np.float32)},
+        "infinite",
+    ),
+    "a cast to bytes": (
+        [_node("Cast", "y", "i", to=3), _node("Cast", "i", "scores", to=1)], {}, "Cast to INT8"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_answered_wrongly_is_refused(case, chosen):
+    nodes, constants, said = REFUSED[case]
+    first = _node("MatMul", "features w", "y")
+    content = _file([first, *nodes], SCORES, {"w": WEIGHTS, **constants})
+    with pytest.raises(NotLowerable, match=said):
+        lower_graph(content, tuple(FEATURES), ("a", "b", "c"), 0.5, chosen.values)
+
+
+def test_what_has_no_program_is_offered_what_onnx_alone_offers(chosen):
+    content = _file(
+        [_node("MatMul", "features w", "y"), _node("Exp", "y", "scores")], SCORES, {"w": WEIGHTS}
+    )
+    assert not {"c", "bpf", "json"} & set(fitting(replace(chosen, onnx=content)))

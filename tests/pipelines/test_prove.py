@@ -14,7 +14,11 @@ CANNOT_RUN = {"bpf"} if build.why_not() else set()
 """Targets that may stay unproved on this machine: a test of its own is skipped for each."""
 
 
-@pytest.mark.parametrize("name", dict.fromkeys([*names(ZOO), *sorted(FUNCTIONS)]))
+TREES = ("macc-aqm-tree", "macc-tcp-tree", "nuwa-rl-tree", "tcco-tree")
+"""Distilled trees; their teachers' networks take minutes: `cczoo zoo prove` has them all."""
+
+
+@pytest.mark.parametrize("name", dict.fromkeys([*names(ZOO), *sorted(FUNCTIONS), *TREES]))
 def test_all_targets_of_a_model_verify(name):
     rows = prove.prove(name)
     has_form = name in FUNCTIONS or "model.json" in load(name).meta.files
