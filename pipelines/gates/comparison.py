@@ -102,8 +102,8 @@ class Comparison:
     def costs(self, model: ZooModel) -> dict[str, Any]:
         """Costs of the model as C, from a proof made already or else from one of C alone.
 
-        A policy is no C: its cost is that of a decision in torch (us). A champion that can't be
-        opened any more has none: the control gate says so.
+        A policy is played as its network: its cost is that of a decision in torch (us). A champion
+        that can't be opened any more has none: the control gate says so.
         """
         if ENTRY in model.meta.files:
             from models.closedloop import Player

@@ -20,15 +20,15 @@ def trees(inputs: Inputs) -> str:
     made = paragraph(
         "A trained policy as one decision tree of integers: return against its teacher's in the "
         "same episodes of the test, with 95 % intervals. The bar: the lower end is at least -1 %, "
-        "at most 255 leaves, 10 comparisons and 40 ns a decision. docs/distill.md has students of "
-        "other families beside them."
+        "at most 255 leaves, 10 comparisons and 40 ns a decision, a thousandth of what its "
+        "teacher's ONNX file takes. docs/distill.md has students of other families beside them."
     )
     rows: list[list[Any]] = []
     drawings = []
     for model in found:
         result = model.read_json("metrics.json")["distilled"]
-        ns = distillation.cost_ns(model)
-        missed = distillation.missed(result, ns)
+        ns, ratio = distillation.times(model.meta.name)
+        missed = distillation.missed(result, ns, ratio)
         rows.append(
             [model.meta.name, result["teacher"], str(result["leaves"]), str(result["depth"]),
              distillation.interval(result["relative_return"]),

@@ -113,6 +113,13 @@ def test_commands_for_a_running_kernel(checkout):
 
 
 @pytest.mark.kernel
+def test_a_network_is_proved_in_the_kernel(checkout):
+    if reason := why_not():
+        pytest.skip(reason)
+    run_blocks(checkout, section_of("Any network in integers"), {"kernel"})
+
+
+@pytest.mark.kernel
 def test_agents_drive_live_connections(checkout):
     if reason := why_not():
         pytest.skip(reason)
@@ -143,6 +150,23 @@ def test_commands_for_kernel_headers(checkout):
         pytest.skip("no kernel headers here: apt-get install linux-headers-amd64")
     run_blocks(checkout, section("table"), {"headers"})
     assert (checkout / "build" / "module" / "cczoo_smartsbd_rf.ko").is_file()
+
+
+def test_each_block_is_run_by_a_test_above():
+    marked = {
+        (text.splitlines()[0], mark)
+        for text in SECTIONS
+        for mark in re.findall(r"^```sh ?(\w*)$", text, re.M)
+        if mark
+    }
+    agents = "Agents in a running kernel"
+    assert marked == {
+        ("`bpf`: a running kernel", "kernel"),
+        ("Any network in integers", "kernel"),
+        (agents, "agents"),
+        (agents, "engine"),
+        ("`table`: a kernel module that is not compiled again", "headers"),
+    }
 
 
 def test_page_names_models_that_exist():
