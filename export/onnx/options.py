@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import ModelProto
 
 from data.errors import UserError
 from data.place import scratch
@@ -15,6 +14,9 @@ from export.loss import RANDOM, disagreements
 from export.onnx.run import decided, predict
 from export.source import Source
 from models.onnx_safe import parsed
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 DYNAMIC = "dynamic"
 SYMBOL = "N"

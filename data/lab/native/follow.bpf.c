@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* cczoo_follow: the client in the kernel of an agent that sets windows (tcco.txt section III.C.1).
  *
- * A flow begins in slow start, CUBIC's. From then on its window goes to a target ACK by ACK, never
+ * A flow begins in slow start, without HyStart. From then on its window goes to a target ACK by ACK, never
  * above it; losses are repaired at the target's rate. The target comes from user space as an order
  * in the flow's place of `flows`, or from a policy compiled into this control (FOLLOW_POLICY, a
  * header with follow_action(), such as follow_tracking.h or follow_tree.h). Every ACK is told of in `events`. Now and then the window is
@@ -366,7 +366,10 @@ void BPF_PROG(follow_acked, struct sock *sk, const struct ack_sample *sample)
 	tell(sk, flow, slot, FOLLOW_ACK, rtt_us, 0, 0, now_ns);
 	listen(sk, flow, slot, o, now_ns);
 	if (flow->phase != FOLLOW_DRIVEN) {
-		cubictcp_acked(sk, sample);
+		/* The start doubles the window as in training, to start_cwnd at most. HyStart, which
+		 * would end it at a first delay and leave CUBIC to climb the rest, hears of no ACK. */
+		if (flow->phase == FOLLOW_ALONE)
+			cubictcp_acked(sk, sample);
 		return;
 	}
 	if (tp->snd_cwnd > flow->window)
